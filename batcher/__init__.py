@@ -1,0 +1,1 @@
+"""From trajectories to predictions: expand, plan, submit, resume, ingest, predict, report."""

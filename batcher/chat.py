@@ -1,0 +1,141 @@
+"""The chat-completions wire format: a request body out of a chat, an outcome out of a body.
+
+Batch and live send the very same body, so this is the only place that builds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batcher.judge import Judge
+from batcher.providers.base import Reply
+from cache.errors import UsageError
+from prompts.render import Chat
+
+ENDPOINT = "/v1/chat/completions"
+
+#: Output tokens allowed when the judge names no cap. Room for a sentence and for some reasoning;
+#: an answer that needs more is ``truncated``, and says so.
+MAX_TOKENS = 4096
+
+#: judge parameter: (name in the body, how to read it)
+PARAMS: dict[str, tuple[str, type]] = {
+    "temperature": ("temperature", float),
+    "top_p": ("top_p", float),
+    "seed": ("seed", int),
+    # max_tokens is refused by reasoning models; the newer name is taken by all.
+    "max_tokens": ("max_completion_tokens", int),
+    "reasoning_effort": ("reasoning_effort", str),
+}
+
+_FORMATS = ("json_schema", "json_object", "text")
+
+
+def body(judge: Judge, chat: Chat) -> dict[str, object]:
+    """Return the request body; raises ``UsageError`` for a parameter that does not exist."""
+    found: dict[str, object] = {
+        "max_completion_tokens": MAX_TOKENS,
+        "messages": [
+            {"content": chat.system, "role": "system"},
+            {"content": chat.user, "role": "user"},
+        ],
+        "model": judge.model,
+    }
+    form = "json_schema"
+    for name, text in judge.sent_params.items():
+        if name == "response_format" and text in _FORMATS:
+            form = text
+        elif name in PARAMS:
+            key, kind = PARAMS[name]
+            found[key] = _value(judge, name, text, kind)
+        else:
+            known = ", ".join((*PARAMS, "response_format", "base_url", "mode"))
+            raise UsageError(f"judge {judge}: no parameter {name}={text!r}; it takes: {known}")
+    if form == "json_schema":
+        found["response_format"] = {
+            "json_schema": {"name": chat.answer, "schema": chat.schema, "strict": True},
+            "type": "json_schema",
+        }
+    elif form == "json_object":
+        found["response_format"] = {"type": "json_object"}
+    return found
+
+
+def _value(judge: Judge, name: str, text: str, kind: type) -> object:
+    try:
+        value = kind(text)
+    except ValueError:
+        raise UsageError(f"judge {judge}: {name}={text!r} is not a number") from None
+    if isinstance(value, float) and not -1e6 < value < 1e6:
+        raise UsageError(f"judge {judge}: {name}={text!r} is not a usable number")
+    return value
+
+
+def reply(custom_id: str | None, completion: Mapping[str, Any], raw: str) -> Reply:
+    """Return what a completion's body says: its outcome, text and usage.
+
+    The body is read as plain JSON: the SDK's strict models raise on values they do not know yet.
+    """
+    usage = _mapping(completion.get("usage"))
+    choices = completion.get("choices")
+    choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    message = _mapping(choice.get("message"))
+    text = message.get("content")
+    text = text if isinstance(text, str) else None
+    finish = choice.get("finish_reason")
+    return Reply(
+        custom_id=custom_id,
+        outcome=_outcome(text, finish, message.get("refusal")),
+        raw=raw,
+        text=text,
+        finish_reason=finish if isinstance(finish, str) else None,
+        model=_text(completion.get("model")),
+        error=_text(message.get("refusal")),
+        input_tokens=_count(usage, "prompt_tokens"),
+        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")), "cached_tokens"),
+        output_tokens=_count(usage, "completion_tokens"),
+        reasoning_tokens=_count(
+            _mapping(usage.get("completion_tokens_details")), "reasoning_tokens"
+        ),
+    )
+
+
+def _outcome(text: str | None, finish: object, refusal: object) -> str:
+    if finish == "length":
+        return "truncated"
+    if refusal or finish == "content_filter":
+        return "refused"
+    return "ok" if text and text.strip() else "empty"
+
+
+def failure(custom_id: str | None, status: int | None, error: object, raw: str) -> Reply:
+    """Return the reply for a line that carries an error instead of a completion."""
+    fields = _mapping(error)
+    code = str(fields.get("code") or fields.get("type") or "")
+    ended = {"batch_expired": "expired", "batch_cancelled": "cancelled"}.get(code)
+    message = str(fields.get("message") or error or "no reason given")
+    passing = status in (None, 0, 408, 409, 425, 429) or (status or 0) >= 500
+    # A line without a status and with an error of its own is a refusal unless it says time-out.
+    if status is None and fields and not ended:
+        passing = "timeout" in code or "server_error" in code or "overload" in code
+    return Reply(
+        custom_id=custom_id,
+        outcome=ended or "error",
+        raw=raw,
+        error=f"{status or ''} {code}: {message}".strip(),
+        is_transient=passing and ended is None,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int | None:
+    value = usage.get(name)
+    return value if isinstance(value, int) and value >= 0 else None

@@ -1,0 +1,145 @@
+"""The paid tables as values: batches, their events, and the lines they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sql
+from batcher.providers.base import Batch, Prompt
+from batcher.selection import Selection, trajectory_ids
+from cache.errors import UsageError
+from cache.hashing import canonical
+from cache.store import Connection, Store
+
+_QUERIES = sql.read("queries")
+
+#: Lines handed out at a time while a batch is answered line by line.
+LINES_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose prompts are meant: a selection's, those of some batches, or (neither) everyone's."""
+
+    selection: Selection | None = None
+    batch_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """A batch with its newest status, and since when it has had it."""
+
+    batch: Batch
+    status: str
+    since: datetime
+    key_fingerprint: str
+    n_prompts: int
+
+
+def make_scope(con: Connection, scope: Scope) -> None:
+    """Create the temporary table ``scope(prompt_hash, mode)``."""
+    query: str
+    values: list[object]
+    if scope.batch_ids is not None:
+        query, values = "carried", [list(scope.batch_ids)]
+    elif scope.selection is not None:
+        chosen = scope.selection
+        query, values = (
+            "asked",
+            [
+                trajectory_ids(con, chosen),
+                [strategy.digest for strategy in chosen.strategies],
+                [str(judge) for judge in chosen.judges],
+                chosen.gold,
+                chosen.repeats,
+            ],
+        )
+    else:
+        query, values = "everything", []
+    con.execute(f"create or replace temp table scope as {_QUERIES[query]}", values)
+
+
+def note(
+    con: Connection,
+    batch_id: str,
+    status: str,
+    now: datetime,
+    detail: Mapping[str, object] | None = None,
+) -> None:
+    """Append one event; a batch's status is its newest."""
+    con.execute(
+        'insert into batch_events (batch_id, status, "at", detail) values ($1, $2, $3, $4)',
+        [batch_id, status, now, canonical(detail) if detail else None],
+    )
+
+
+def open_batches(con: Connection, scope: Scope) -> list[OpenBatch]:
+    """Return the open batches that carry a prompt of ``scope``, oldest first."""
+    make_scope(con, scope)
+    rows = con.execute(
+        "select batch_id, provider, base_url, endpoint, model, mode, token, created_at, remote_id, "
+        "status, status_at, key_fingerprint, n_prompts from batch_states where is_open and "
+        "batch_id in (select batch_id from batch_prompts join scope using (prompt_hash)) "
+        "order by created_at, batch_id"
+    ).fetchall()
+    return [OpenBatch(Batch(*row[:9]), *row[9:]) for row in rows]
+
+
+def resolve(con: Connection, names: Sequence[str]) -> tuple[str, ...]:
+    """Return our ids of the batches called ``names`` (ours or the provider's)."""
+    found: list[str] = []
+    for name in names:
+        rows = con.execute(
+            "select batch_id from batches where batch_id = $1 or remote_id = $1 or token = $1",
+            [name],
+        ).fetchall()
+        if not rows:
+            raise UsageError(f"no batch is called {name!r}; `needless status` lists them")
+        found += [row[0] for row in rows]
+    return tuple(dict.fromkeys(found))
+
+
+def lines(store: Store, batch_id: str) -> Iterator[Prompt]:
+    """Yield the unanswered lines of a batch; the file is closed between one lot and the next."""
+    with store.reading() as con:
+        bounds = con.execute(
+            "select min(prompt_bodies.rowid), max(prompt_bodies.rowid), count(*) "
+            "from prompt_bodies semi join "
+            "(from batch_prompts where batch_id = $1) using (prompt_hash)",
+            [batch_id],
+        ).fetchone()
+    if bounds is None or bounds[0] is None:
+        return
+    first, last, count = bounds
+    stride = max(LINES_AT_ONCE, (last - first + 1) * LINES_AT_ONCE // count)
+    for low in range(first, last + 1, stride):
+        with store.reading() as con:
+            rows = con.execute(
+                _QUERIES["unanswered_lines"], [batch_id, low, min(low + stride - 1, last)]
+            ).fetchall()
+        for custom_id, prompt_hash, body in rows:
+            yield Prompt(custom_id, prompt_hash, body)
+
+
+def tally(con: Connection, scope: Scope) -> dict[str, int]:
+    """Return how many of a scope's prompts are in each state of ``prompt_states``."""
+    make_scope(con, scope)
+    return dict(
+        con.execute(
+            "select state, count(*) from prompt_states "
+            "semi join scope using (prompt_hash) group by state"
+        ).fetchall()
+    )
+
+
+def due_totals(store: Store, scope: Scope) -> list[tuple[str, str, str, int, int]]:
+    """Return (provider, model, mode, prompts, input tokens) of what is due in a scope."""
+    with store.reading() as con:
+        make_scope(con, scope)
+        return con.execute(
+            "select provider, model, mode, count(*), sum(n_input_tokens)::bigint "
+            "from scope join prompt_states using (prompt_hash) where state = 'due' "
+            "group by all order by all"
+        ).fetchall()

@@ -1,0 +1,46 @@
+"""Prompts into shards that fit a provider's limits: a pure function of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from batcher.providers.base import Limits
+
+#: What a line adds to its body: custom_id, method, url, braces. Generous on purpose.
+ENVELOPE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A prompt to send: its hash, which attempt this is, its body's size."""
+
+    prompt_hash: str
+    attempt: int
+    n_bytes: int
+    n_input_tokens: int
+
+
+def fits(due: Due, limits: Limits) -> bool:
+    """Tell whether a prompt can be sent at all."""
+    return due.n_bytes + ENVELOPE <= min(limits.line_bytes, limits.bytes)
+
+
+def pack(prompts: Iterable[Due], limits: Limits) -> Iterator[list[Due]]:
+    """Yield shards in order, each filled until the next prompt would break a limit.
+
+    Raises ``ValueError`` for a prompt that fits nowhere: sort those out first with ``fits``.
+    """
+    shard: list[Due] = []
+    size = 0
+    for due in prompts:
+        if not fits(due, limits):
+            raise ValueError(f"prompt {due.prompt_hash} of {due.n_bytes} bytes fits no batch")
+        line = due.n_bytes + ENVELOPE
+        if shard and (len(shard) >= limits.requests or size + line > limits.bytes):
+            yield shard
+            shard, size = [], 0
+        shard.append(due)
+        size += line
+    if shard:
+        yield shard

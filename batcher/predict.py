@@ -1,0 +1,78 @@
+"""Answers into readings and predictions: derived, so a parser's fault costs nothing to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sql
+from cache.store import Connection, Store, load
+from prompts.answers import Unreadable, Verdict, read
+
+_QUERIES = sql.read("queries")
+
+#: Rows taken from the database at a time.
+_ROWS = 5_000
+
+
+def predict(store: Store, *, anew: bool = False) -> int:
+    """Read every unread answer and predict what can be predicted; return the new predictions.
+
+    ``anew`` throws all readings and predictions away first, and makes them again.
+    """
+    # Rows are written while they are still being read, so reading has a cursor of its own; it sees
+    # what is committed, hence one transaction for each table.
+    if anew:
+        with store.writing() as con:
+            con.execute("delete from readings")
+            con.execute("delete from predictions")
+    with store.writing() as con:
+        load(con, "readings", _readings(con.cursor()))
+    with store.writing() as con:
+        return load(con, "predictions", _predictions(con.cursor()))
+
+
+def _readings(cursor: Connection) -> Iterator[dict[str, object]]:
+    cursor.execute(_QUERIES["unread"])
+    while rows := cursor.fetchmany(_ROWS):
+        for batch_id, custom_id, answer, positions, n_shown, text in rows:
+            state, detail = "ok", None
+            try:
+                read(answer, text, tuple(positions), n_shown)
+            except Unreadable as error:
+                state, detail = "unparseable", str(error)
+            yield {
+                "batch_id": batch_id,
+                "custom_id": custom_id,
+                "state": state,
+                "detail": detail,
+            }
+
+
+def _predictions(cursor: Connection) -> Iterator[dict[str, object]]:
+    cursor.execute(_QUERIES["unpredicted"])
+    while rows := cursor.fetchmany(_ROWS):
+        for trajectory_id, strategy, digest, gold, judge, repeat, *question, text in rows:
+            answer, n_shown, targets, positions = question
+            for step_index, verdict in zip(
+                targets, read(answer, text, tuple(positions), n_shown), strict=True
+            ):
+                yield {
+                    "trajectory_id": trajectory_id,
+                    "step_index": step_index,
+                    "strategy": strategy,
+                    "strategy_digest": digest,
+                    "gold": gold,
+                    "judge": judge,
+                    "repeat": repeat,
+                    **_columns(verdict),
+                }
+
+
+def _columns(verdict: Verdict) -> dict[str, object]:
+    return {
+        "is_redundant": verdict.is_redundant,
+        "kind": verdict.kind,
+        "evidence": verdict.evidence,
+        "confidence": verdict.confidence,
+        "rank": verdict.rank,
+    }

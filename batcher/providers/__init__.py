@@ -1,0 +1,38 @@
+"""The providers by name; one module each, imported when it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from cache.errors import UsageError
+
+if TYPE_CHECKING:
+    from batcher.providers.base import Builder, Provider
+
+#: provider name: (module, environment variable of its key, what it is)
+PROVIDERS = {
+    "offline": ("offline", "", "judges that are programs: no key, no network, no cost"),
+    "openai": ("openai", "OPENAI_API_KEY", "OpenAI Batch, and servers that speak its protocol"),
+}
+
+
+def module_of(provider: str) -> str:
+    """Return the module name of a provider; raises ``UsageError`` listing the known ones."""
+    if provider not in PROVIDERS:
+        raise UsageError(
+            f"no provider is called {provider!r}; there are: {', '.join(sorted(PROVIDERS))}"
+        )
+    return PROVIDERS[provider][0]
+
+
+def builder(provider: str) -> Builder:
+    """Return the provider's pure request builder."""
+    module = import_module(f"{__name__}.{module_of(provider)}")
+    return cast("Builder", module.build)
+
+
+def connect(provider: str, base_url: str, mode: str) -> Provider:
+    """Return a ready provider; raises ``MissingKey`` where the environment holds no key."""
+    module = import_module(f"{__name__}.{module_of(provider)}")
+    return cast("Provider", module.connect(base_url))

@@ -1,0 +1,158 @@
+"""What every provider is: three verbs and its limits.
+
+A provider module offers two things. ``build(judge, chat)`` is pure: the request body, and where it
+goes. ``connect(base_url)`` returns a ``Provider``, which may import an SDK and need a key.
+
+Batch services work between ``submit`` and ``fetch``. Where there is no batch service the work is
+done *in* ``fetch``, which is only ever handed prompts that are still unanswered; so a killed live
+run goes on with the rest, by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from batcher.judge import Judge
+from prompts.render import Chat
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one batch may hold: lines, bytes of the finished file, bytes of one line."""
+
+    requests: int
+    bytes: int
+    line_bytes: int
+
+
+#: OpenAI allows 50,000 lines and 200 MB a file; below half of that nothing on the way objects.
+BATCH_LIMITS = Limits(requests=50_000, bytes=90_000_000, line_bytes=90_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request before it has an id: ``body`` is canonical JSON text, sent to ``endpoint``."""
+
+    base_url: str
+    endpoint: str
+    model: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One line of a batch."""
+
+    custom_id: str
+    prompt_hash: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Prompts sent together. ``token`` is ours and names the batch at the provider."""
+
+    batch_id: str
+    provider: str
+    base_url: str
+    endpoint: str
+    model: str
+    mode: str
+    token: str
+    created_at: datetime
+    remote_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A batch as the provider sees it now. ``detail`` is kept as JSON with the event.
+
+    ``queue_full`` marks a batch that failed only because too much was waiting already: its
+    prompts are due again, and no attempt is used up.
+    """
+
+    status: str
+    is_terminal: bool
+    detail: dict[str, object] = field(default_factory=dict)
+    problem: str = ""
+    queue_full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One result line. ``custom_id`` is None where the line names none.
+
+    ``outcome`` is one of ok, truncated, refused, empty, error, expired, cancelled, malformed.
+    Token counts are None where the provider gave none; ``input_tokens`` includes cached ones.
+    """
+
+    custom_id: str | None
+    outcome: str
+    raw: str
+    text: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    error: str | None = None
+    is_transient: bool = False
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Provider(Protocol):
+    """A place that answers prompts."""
+
+    limits: Limits
+    #: Replies come one by one as they are paid for, and must be stored as they come.
+    answers_live: bool
+
+    @property
+    def key_fingerprint(self) -> str:
+        """A short digest of the key in use, to tell keys apart without storing one."""
+        ...
+
+    def submit(self, batch: Batch, prompts: Sequence[Prompt]) -> str:
+        """Send the prompts and return the provider's id of the batch.
+
+        Raises ``Refused`` when surely nothing was created, ``InDoubt`` when something may be.
+        """
+        ...
+
+    def find(self, batch: Batch) -> str | None:
+        """Return the remote id of a batch whose creation is in doubt, or None if it is not there.
+
+        Raises ``Unreachable`` when the provider cannot say.
+        """
+        ...
+
+    def poll(self, remote_id: str) -> Poll:
+        """Return the batch's state; raises ``NotVisible`` or ``Unreachable``."""
+        ...
+
+    def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
+        """Yield the results of an ended batch, in any order; may be called again.
+
+        Only live and offline providers read ``pending``. Raises ``Unreachable`` when the results
+        could not be had whole: nothing has been yielded then by a batch service.
+        """
+        ...
+
+    def cancel(self, remote_id: str) -> None:
+        """Ask the provider to stop a batch; an ended one is left as it is."""
+        ...
+
+    def clean(self, remote_id: str) -> None:
+        """Delete what a stored batch left at the provider, as far as that is possible."""
+        ...
+
+
+class Builder(Protocol):
+    """The pure half of a provider module."""
+
+    def __call__(self, judge: Judge, chat: Chat) -> Outgoing:
+        """Return the request; raises ``UsageError`` for a parameter the provider does not know."""
+        ...

@@ -1,0 +1,89 @@
+"""Judges that are programs, behind the same three verbs: no key, no network, no cost.
+
+They are sent what an LLM judge is sent, as data instead of words, so they see exactly as much of
+a trajectory as the strategy shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from batcher.judge import Judge
+from batcher.offline import JUDGES, Question
+from batcher.providers.base import Batch, Limits, Outgoing, Poll, Prompt, Reply
+from cache.errors import UsageError
+from cache.hashing import canonical
+from cache.records import Step
+from prompts.render import Chat
+
+ENDPOINT = "offline"
+
+
+def build(judge: Judge, chat: Chat) -> Outgoing:
+    """Return the question as JSON: judge, parameters, the steps shown, the positions asked."""
+    if judge.model not in JUDGES:
+        raise UsageError(
+            f"no offline judge is called {judge.model!r}; there are: {', '.join(sorted(JUDGES))}"
+        )
+    JUDGES[judge.model].check(judge.sent_params)
+    gold = None if chat.gold_actions is None else json.loads(chat.gold_actions)
+    body = {
+        "answer": chat.answer,
+        "gold_actions": gold,
+        "model": judge.model,
+        "params": judge.sent_params,
+        "positions": chat.excerpt.positions,
+        "steps": [_step(step) for step in chat.excerpt.shown],
+    }
+    return Outgoing("", ENDPOINT, judge.model, canonical(body))
+
+
+def _step(step: Step) -> dict[str, object]:
+    if step.tool is None:
+        return {"player": step.player}
+    return {
+        "player": step.player,
+        "tool": step.tool,
+        "arguments": step.arguments,
+        "result": step.result,
+        "is_error": step.is_error,
+    }
+
+
+class Offline:
+    """Answers inside ``fetch``; a batch is over as soon as it is made."""
+
+    limits = Limits(requests=100_000, bytes=200_000_000, line_bytes=200_000_000)
+    answers_live = True
+    key_fingerprint = ""
+
+    def submit(self, batch: Batch, prompts: Sequence[Prompt]) -> str:
+        """Nothing to send: the token is the id."""
+        return batch.token
+
+    def find(self, batch: Batch) -> str | None:
+        """Nothing can be in doubt."""
+        return batch.token
+
+    def poll(self, remote_id: str) -> Poll:
+        """Always over."""
+        return Poll("completed", is_terminal=True)
+
+    def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
+        """Answer each prompt."""
+        for prompt in pending:
+            body = json.loads(prompt.body)
+            text = JUDGES[body["model"]].answer(Question.from_body(body))
+            yield Reply(prompt.custom_id, "ok", raw="", text=text, model=body["model"])
+
+    def cancel(self, remote_id: str) -> None:
+        """Nothing runs elsewhere."""
+
+    def clean(self, remote_id: str) -> None:
+        """Nothing is left elsewhere."""
+
+
+def connect(base_url: str) -> Offline:
+    """Return the provider."""
+    return Offline()

@@ -1,0 +1,113 @@
+"""What several commands do alike: make a selection, ask it, move it on, and say how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from batcher import cancel as cancelling
+from batcher.expand import expand
+from batcher.judge import parse
+from batcher.ledger import Scope, due_totals, resolve, tally
+from batcher.offline import JUDGES
+from batcher.prices import cost
+from batcher.providers import connect, module_of
+from batcher.resume import Pace, Standing, advance
+from batcher.selection import Selection
+from cache.collect import SAMPLE, collect
+from cache.errors import ProviderError, Unanswered, Unfinished
+from cache.store import Store
+from prompts.strategy import choose, load
+
+Say = Callable[[str], None]
+
+
+def select(
+    strategies: tuple[str, ...], judges: tuple[str, ...], prompts: Path | None, **chosen: Any
+) -> Selection:
+    """Return the selection that names make; the offline judges where none is named."""
+    named = tuple(parse(text) for text in judges or [f"offline:{name}" for name in JUDGES])
+    for judge in named:
+        module_of(judge.provider)
+    return Selection(
+        strategies=tuple(choose(load(prompts), strategies)),
+        judges=tuple(dict.fromkeys(named)),
+        **chosen,
+    )
+
+
+def ensure_inputs(store: Store, say: Say, now: datetime) -> None:
+    """Import the bundled sample where nothing has been imported."""
+    if store.path.exists() and store.query("select 1 from trajectories limit 1")[1]:
+        return
+    done = collect(store, SAMPLE, dataset="sample", now=now)
+    say(f"nothing was imported yet: using the bundled sample, {done.trajectories} trajectories")
+
+
+def ask(
+    store: Store,
+    selection: Selection,
+    pace: Pace,
+    say: Say,
+    *,
+    progress: Callable[[int, int], None],
+    agree: Callable[[str], bool],
+) -> Scope | None:
+    """Store a selection's requests; None when ``agree`` says no to what is about to be sent."""
+    ensure_inputs(store, say, pace.now())
+    expand(store, selection, now=pace.now, progress=progress)
+    scope = Scope(selection=selection)
+    for provider, model, mode, prompts, tokens in due_totals(store, scope):
+        if provider == "offline":
+            continue
+        dollars = cost(
+            provider, model, mode, pace.now(), input_tokens=tokens, cached_tokens=0, output_tokens=0
+        )
+        price = "at a price that is not known" if dollars is None else f"about ${dollars:.2f}"
+        question = (
+            f"Send {prompts:,} prompts with {tokens:,} input tokens to {provider}:{model} "
+            f"({mode}; {price} for the input)?"
+        )
+        if not agree(question):
+            return None
+    return scope
+
+
+def scope_of(store: Store, batch_ids: Sequence[str]) -> Scope:
+    """Return the scope of the batches named (our id or the provider's), or of everything."""
+    with store.reading() as con:
+        return Scope(batch_ids=resolve(con, batch_ids) if batch_ids else None)
+
+
+def move_on(store: Store, scope: Scope, pace: Pace, say: Say, **how: bool) -> Standing:
+    """Advance everything in ``scope``, with one connection a provider."""
+    return advance(store, scope, lru_cache(connect), pace, say, **how)
+
+
+def conclude(store: Store, scope: Scope, standing: Standing) -> None:
+    """Raise what the exit code must tell: a problem, something open, or missing answers."""
+    if standing.problems:
+        raise ProviderError("; ".join(standing.problems) + "; `needless resume` tries again")
+    if standing.open or standing.parked:
+        raise Unfinished(
+            f"batches still open: {standing.open + standing.parked}; `needless resume` goes on, "
+            "`needless status` lists them"
+        )
+    with store.reading() as con:
+        counts = tally(con, scope)
+    total = sum(counts.values())
+    if missing := total - counts.get("answered", 0):
+        raise Unanswered(
+            f"{missing} of {total} prompts have no answer that can be read; "
+            "`needless report coverage` tells why"
+        )
+
+
+def cancel(store: Store, names: Sequence[str], pace: Pace, say: Say, *, wait: bool) -> None:
+    """Cancel batches, store what they had finished, and raise what is still open."""
+    standing = cancelling.cancel(store, names, lru_cache(connect), pace, say, wait=wait)
+    if standing.open:
+        raise Unfinished("the provider is still stopping them; `needless resume` stores the rest")

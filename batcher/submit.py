@@ -1,0 +1,190 @@
+"""Prompts that are due into batches at their providers, each created exactly once.
+
+1. ``prepare`` writes batch rows and the claims on their prompts, in one transaction.
+2. ``send`` writes the event ``creating`` with a digest of the lines, and commits it, *before* the
+   provider hears of the batch. Only then does it create, once, without retries.
+3. Whatever happens after that, ``settle_doubt`` looks for the batch at the provider under its token
+   before anything is created again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import groupby
+
+import sql
+from batcher.ledger import OpenBatch, Scope, lines, make_scope, note
+from batcher.pack import Due, fits, pack
+from batcher.providers.base import Batch, Prompt, Provider
+from cache.errors import InDoubt, Refused, Unreachable
+from cache.store import Connection, Store, load
+
+_DUE = sql.read("queries")["due"]
+
+#: A batch whose creation is in doubt is looked for this often, over at least this long, before it
+#: is created again: providers do not say how soon their lists show a new batch.
+LOOKS = 3
+DOUBT = timedelta(minutes=2)
+
+#: What a batch is after a create that failed: to look for, closed, or still to send.
+_AFTER = {InDoubt: "in_doubt", Refused: "refused", Unreachable: "prepared"}
+
+Connect = Callable[[str, str, str], Provider]  # provider, base URL, mode
+
+
+def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> int:
+    """Claim every due prompt of ``scope`` for a new batch; return how many batches were made.
+
+    Raises ``MissingKey`` before anything is claimed.
+    """
+    made = 0
+    with store.writing() as con:
+        make_scope(con, scope)
+        rows = con.execute(_DUE).fetchall()
+        for where, group in groupby(rows, key=lambda row: row[:5]):
+            provider = connect(where[0], where[1], where[4])
+            due = [Due(*row[5:]) for row in group]
+            too_large = [one for one in due if not fits(one, provider.limits)]
+            if too_large:
+                _give_up(con, where, too_large, now)
+            for shard in pack((one for one in due if fits(one, provider.limits)), provider.limits):
+                _claim(con, where, shard, provider.key_fingerprint, now)
+                made += 1
+    return made
+
+
+def _claim(
+    con: Connection, where: Sequence[str], shard: Sequence[Due], fingerprint: str, now: datetime
+) -> str:
+    token = secrets.token_hex(4)
+    batch_id = f"{now:%Y%m%d}-{token}"
+    con.execute(
+        "insert into batches (batch_id, provider, base_url, endpoint, model, mode, token, "
+        "n_prompts, n_bytes, n_input_tokens, key_fingerprint, created_at) "
+        "values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        [
+            batch_id,
+            *where,
+            token,
+            len(shard),
+            sum(due.n_bytes for due in shard),
+            sum(due.n_input_tokens for due in shard),
+            fingerprint,
+            now,
+        ],
+    )
+    load(
+        con,
+        "batch_prompts",
+        (
+            {
+                "batch_id": batch_id,
+                "custom_id": f"{token}-{due.prompt_hash}-{due.attempt}",
+                "prompt_hash": due.prompt_hash,
+                "attempt": due.attempt,
+            }
+            for due in shard
+        ),
+    )
+    note(con, batch_id, "prepared", now)
+    return batch_id
+
+
+def _give_up(con: Connection, where: Sequence[str], due: Sequence[Due], now: datetime) -> None:
+    """Record that some prompts are too large to send: one error each, by name, nothing sent."""
+    batch_id = _claim(con, where, due, "", now)
+    load(
+        con,
+        "responses",
+        (
+            {
+                "batch_id": batch_id,
+                "custom_id": f"{batch_id[-8:]}-{one.prompt_hash}-{one.attempt}",
+                "prompt_hash": one.prompt_hash,
+                "outcome": "error",
+                "error": f"not sent: {one.n_bytes} bytes are more than one line may hold",
+                "is_transient": False,
+                "received_at": now,
+            }
+            for one in due
+        ),
+    )
+    note(con, batch_id, "refused", now, {"reason": "lines too large to send"})
+
+
+def send(store: Store, provider: Provider, batch: Batch, now: Callable[[], datetime]) -> str | None:
+    """Create a prepared batch at its provider; return why it was not, or None when it was."""
+    prompts = [] if provider.answers_live else list(lines(store, batch.batch_id))
+    with store.writing() as con:
+        detail = {"lines_sha256": digest_of(prompts), "lines": len(prompts)}
+        note(con, batch.batch_id, "creating", now(), detail)
+    try:
+        remote_id = provider.submit(batch, prompts)
+    except (InDoubt, Refused, Unreachable) as error:
+        with store.writing() as con:
+            note(con, batch.batch_id, _AFTER[type(error)], now(), {"reason": str(error)})
+        return str(error)
+    adopt(store, batch, remote_id, now())
+    return None
+
+
+def adopt(store: Store, batch: Batch, remote_id: str, now: datetime) -> Batch:
+    """Record the provider's id of a batch."""
+    with store.writing() as con:
+        con.execute(
+            "update batches set remote_id = $2 where batch_id = $1", [batch.batch_id, remote_id]
+        )
+        note(con, batch.batch_id, "submitted", now, {"remote_id": remote_id})
+    return replace(batch, remote_id=remote_id)
+
+
+def settle_doubt(
+    store: Store,
+    provider: Provider,
+    doubtful: OpenBatch,
+    now: datetime,
+    *,
+    doubt: timedelta = DOUBT,
+) -> str:
+    """Look for a batch that may or may not exist; return ``adopted``, ``absent`` or ``unknown``.
+
+    ``absent`` means it is free to be sent again: it was looked for ``LOOKS`` times, for ``doubt``.
+    """
+    batch = doubtful.batch
+    try:
+        remote_id = provider.find(batch)
+    except Unreachable:
+        return "unknown"
+    if remote_id:
+        adopt(store, batch, remote_id, now)
+        return "adopted"
+    with store.writing() as con:
+        note(con, batch.batch_id, "not_found", now)
+        row = con.execute(
+            "select count(*) filter (where status = 'not_found'), min(\"at\") from batch_events "
+            "where batch_id = $1 and event_id >= (select max(event_id) from batch_events "
+            "where batch_id = $1 and status = 'creating')",
+            [batch.batch_id],
+        ).fetchone()
+        looks, since = row if row else (0, now)
+        if looks < LOOKS or now - since < doubt:
+            return "unknown"
+        note(con, batch.batch_id, "prepared", now, {"reason": f"not there after {looks} looks"})
+    return "absent"
+
+
+def digest_of(prompts: Iterable[Prompt]) -> str:
+    """SHA-256 over ids and bodies, line by line, as they will be sent."""
+    sha = hashlib.sha256()
+    for prompt in prompts:
+        sha.update(prompt.custom_id.encode() + b" " + prompt.body.encode() + b"\n")
+    return sha.hexdigest()
+
+
+def is_doubtful(status: str) -> bool:
+    """Tell whether a batch in this state may exist at its provider without our knowing its id."""
+    return status in ("creating", "in_doubt", "not_found")

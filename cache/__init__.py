@@ -1,0 +1,1 @@
+"""The DuckDB file and what goes in: records, hashes, migrations, importers."""

@@ -1,0 +1,363 @@
+"""The command line: parse flags, call one function, print its result."""
+
+import sys
+from pathlib import Path
+
+# Installed, this file is needless/cli.py; its siblings are found beside
+# it exactly as in a clone.
+sys.path.insert(0, str(Path(__file__).parent))
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from batcher.ledger import Scope
+    from batcher.resume import Pace
+    from batcher.table import Table
+    from cache.store import Store
+
+Command = Callable[..., Any]
+
+FORMS = click.Choice(["table", "csv", "json", "md", "html"])
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class App:
+    """What every command is handed: the database, the time, and the ways to speak."""
+
+    def __init__(self, db: Path, as_json: bool) -> None:
+        self._db, self._as_json = db, as_json
+
+    @property
+    def store(self) -> "Store":
+        """The database that --db names."""
+        from cache.store import Store
+
+        return Store(self._db)
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+        return datetime.now(UTC)
+
+    def pace(self, first: float = 15.0) -> "Pace":
+        """Real time, with the first pause between two looks."""
+        from batcher.resume import Pace
+
+        longest = max(first, min(300.0, first * 20))
+        return Pace(now=self.now, sleep=time.sleep, first=first, longest=longest)
+
+    def say(self, text: str) -> None:
+        """Tell the user something on stderr: one plain line, or one JSON object."""
+        if self._as_json:
+            import json
+
+            text = json.dumps({"at": self.now().isoformat(), "event": text})
+        click.echo(text, err=True)
+
+    def show(self, table: "Table", form: str, output: Path | None = None) -> None:
+        """Print a table on stdout, or write it to a file whole or not at all."""
+        from shutil import get_terminal_size
+
+        from batcher.table import render, write
+
+        text = render(table, form, width=get_terminal_size((100, 24)).columns)
+        if output:
+            write(text, output)
+        else:
+            click.echo(text, nl=not text.endswith("\n"))
+
+    def bar(self, label: str, length: int) -> AbstractContextManager[Any]:
+        """A progress bar, where there is a terminal to draw it on."""
+        hidden = not sys.stderr.isatty()
+        return click.progressbar(length=length, label=label, file=sys.stderr, hidden=hidden)
+
+
+class Group(click.Group):
+    """Turns the program's own errors into a sentence on stderr and an exit code: the one place."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        from cache.errors import NeedlessError
+
+        try:
+            return super().invoke(ctx)
+        except NeedlessError as error:
+            click.echo(f"needless: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("needless: stopped; `needless resume` goes on from here", err=True)
+            ctx.exit(3)
+
+
+def configured(ctx: click.Context, _: click.Parameter, value: Path) -> None:
+    """Read defaults from a ``needless.toml``; flags and environment go before them."""
+    if value.is_file():
+        import tomllib
+
+        try:
+            ctx.default_map = tomllib.loads(value.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"{value}: not readable as TOML: {error}") from error
+
+
+def options(*some: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several flags as one decorator."""
+
+    def added(command: Command) -> Command:
+        for option in reversed(some):
+            command = option(command)
+        return command
+
+    return added
+
+
+selection = options(
+    click.option("--dataset", "datasets", multiple=True, help="Only this data set."),
+    click.option("--domain", "domains", multiple=True, help="Only this domain."),
+    click.option("--strategy", "strategies", multiple=True, help="See `needless strategies`."),
+    click.option("--judge", "judges", multiple=True, help="provider:model?param=value."),
+    click.option("--gold/--no-gold", default=False, help="Show the ground-truth actions."),
+    click.option("--limit", type=click.IntRange(min=1), help="At most this many trajectories."),
+    click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True),
+    click.option("--success-only/--all", "successes_only", default=True, help="Which runs."),
+    click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
+)
+_poll = "Seconds between the first looks; pauses grow to 5 minutes."
+waiting = options(
+    click.option("--no-wait", is_flag=True, help="Look round once and leave."),
+    click.option(
+        "--poll", type=click.FloatRange(min=0.05), default=15.0, show_default=True, help=_poll
+    ),
+)
+yes = click.option("--yes", is_flag=True, help="Do not ask before sending.")
+shown_as = click.option("--format", "form", type=FORMS, default="table", show_default=True)
+own_prompts = click.option("--prompts", type=FOLDER, help="A folder with strategies of your own.")
+
+
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NEEDLESS"},
+)
+@click.option(
+    "--config",
+    type=FILE,
+    default=Path("needless.toml"),
+    show_default=True,
+    is_eager=True,
+    expose_value=False,
+    callback=configured,
+    help="Defaults for the flags, by command.",
+)
+@click.option(
+    "--db", type=FILE, default=Path("needless.duckdb"), show_default=True, help="The database."
+)
+@click.option("-v", "--verbose", count=True, help="Show the SDKs' logs; twice for more of them.")
+@click.option("--json", "as_json", is_flag=True, help="Write events as JSON lines on stderr.")
+@click.version_option(package_name="needless")
+@click.pass_context
+def main(ctx: click.Context, db: Path, verbose: int, as_json: bool) -> None:
+    """Find the needless steps in agent trajectories, with LLM judges asked in batches."""
+    ctx.obj = App(db, as_json)
+    if verbose:
+        import logging
+
+        logging.basicConfig(level=max(10, 30 - 10 * verbose), stream=sys.stderr)
+
+
+def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
+    """Store the requests of a selection, once the user agrees to what is to be sent."""
+    from batcher.session import ask, select
+
+    def agree(question: str) -> bool:
+        asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+        return not asks or click.confirm(question, err=True)
+
+    with app.bar("asking", 1) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        made = select(**chosen)
+        scope = ask(app.store, made, app.pace(), app.say, progress=progress, agree=agree)
+    if scope is None:
+        raise click.Abort
+    return scope
+
+
+def finish(app: App, scope: "Scope", poll: float, no_wait: bool) -> None:
+    """Move a scope on, print the scores, and end with the exit code that fits."""
+    from batcher.report import headline
+    from batcher.session import conclude, move_on
+
+    standing = move_on(app.store, scope, app.pace(poll), app.say, wait=not no_wait)
+    with app.store.reading() as con:
+        table = headline(con)
+    app.show(table, "table")
+    conclude(app.store, scope, standing)
+
+
+@main.command(name="import")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--as", "form", help="The format, where it should not be guessed.")
+@click.option("--dataset", help="Name to file them under; the file's own name otherwise.")
+@click.option("--labels", multiple=True, type=FILE, help="A label file for these trajectories.")
+@click.pass_obj
+def import_(app: App, /, paths: tuple[Path, ...], labels: tuple[Path, ...], **how: Any) -> None:
+    """Read trajectories and labels: τ²-bench results, the RedundancyBench release, label files."""
+    from cache.collect import collect
+
+    files = [*paths, *labels]
+    with app.bar("reading", len(files)) as bar:
+        done = collect(app.store, files, now=app.now(), progress=lambda: bar.update(1), **how)
+    app.say(str(done))
+
+
+@main.command()
+@selection
+@shown_as
+@click.pass_obj
+def plan(app: App, /, form: str, **chosen: Any) -> None:
+    """Show what a run would send and cost; nothing is sent or stored."""
+    from batcher import plan as planning
+    from batcher.session import ensure_inputs, select
+
+    made = select(**chosen)
+    ensure_inputs(app.store, app.say, app.now())
+    app.show(planning.table(planning.plan(app.store, made, app.now())), form)
+
+
+@main.command()
+@selection
+@waiting
+@yes
+@click.pass_obj
+def run(app: App, /, no_wait: bool, poll: float, yes: bool, **chosen: Any) -> None:
+    """Ask, wait, and report: the whole way from trajectories to scores."""
+    finish(app, asked(app, yes, chosen), poll, no_wait)
+
+
+@main.command()
+@selection
+@yes
+@click.pass_obj
+def submit(app: App, /, yes: bool, **chosen: Any) -> None:
+    """Ask and leave: the first half of a run. `needless resume` is the second."""
+    from batcher.session import conclude, move_on
+
+    scope = asked(app, yes, chosen)
+    conclude(app.store, scope, move_on(app.store, scope, app.pace(), app.say, collect=False))
+
+
+@main.command()
+@click.argument("batch_ids", nargs=-1)
+@waiting
+@click.pass_obj
+def resume(app: App, batch_ids: tuple[str, ...], no_wait: bool, poll: float) -> None:
+    """Go on with the batches named (our id or the provider's), or with everything open."""
+    from batcher.session import scope_of
+
+    finish(app, scope_of(app.store, batch_ids), poll, no_wait)
+
+
+@main.command()
+@click.argument("batch_ids", nargs=-1, required=True)
+@waiting
+@click.pass_obj
+def cancel(app: App, batch_ids: tuple[str, ...], no_wait: bool, poll: float) -> None:
+    """Stop batches at their provider and store what they had finished."""
+    from batcher import session
+
+    session.cancel(app.store, batch_ids, app.pace(poll), app.say, wait=not no_wait)
+
+
+@main.command()
+@shown_as
+@click.pass_obj
+def status(app: App, form: str) -> None:
+    """List the batches and where they are."""
+    from batcher.report import view
+
+    with app.store.reading() as con:
+        table = view(con, "batch_list", "Batches")
+    app.show(table, form)
+
+
+@main.command()
+@click.argument("metric", required=False)
+@shown_as
+@click.option("--output", type=FILE, help="A file to write instead of stdout.")
+@click.pass_obj
+def report(app: App, metric: str | None, form: str, output: Path | None) -> None:
+    """Print the scores in the paper's layout, or one METRIC (a view of sql/metrics)."""
+    from batcher import report as reports
+
+    with app.store.reading() as con:
+        table = reports.metric(con, metric) if metric else reports.headline(con)
+    app.show(table, form, output)
+
+
+@main.command()
+@click.argument("statement")
+@shown_as
+@click.pass_obj
+def query(app: App, statement: str, form: str) -> None:
+    """Run one SQL STATEMENT, read-only; works while a run is going on."""
+    from batcher.table import Table
+
+    columns, rows = app.store.query(statement)
+    app.show(Table("", columns, tuple(rows)), form)
+
+
+@main.command()
+@click.argument("folder", type=FOLDER)
+@click.pass_obj
+def export(app: App, folder: Path) -> None:
+    """Write every table to FOLDER as Parquet."""
+    for path in app.store.export(folder):
+        click.echo(path)
+
+
+@main.command()
+@own_prompts
+@shown_as
+@click.pass_obj
+def strategies(app: App, prompts: Path | None, form: str) -> None:
+    """List what judges can be asked."""
+    from batcher import catalogue
+
+    app.show(catalogue.strategies(prompts), form)
+
+
+@main.command()
+@shown_as
+@click.pass_obj
+def judges(app: App, form: str) -> None:
+    """List who can be asked."""
+    from batcher import catalogue
+
+    app.show(catalogue.judges(), form)
+
+
+@main.command()
+@shown_as
+@click.pass_obj
+def doctor(app: App, form: str) -> None:
+    """Check keys, database, vocabularies and versions."""
+    from batcher.catalogue import checks
+    from cache.errors import StoreError
+
+    table, healthy = checks(app.store)
+    app.show(table, form)
+    if not healthy:
+        raise StoreError("a check failed: its detail says what to do")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What judges are asked: strategies as data, excerpts, rendering, and reading the answers."""

@@ -1,0 +1,149 @@
+"""An excerpt into the text a judge reads.
+
+What everything of a trajectory shares comes first and byte-identical, the target last, so that
+providers' prompt caches hit. All recorded text is quoted line by line with ``| ``: nothing inside
+a trajectory can stand at the start of a line, so nothing in it can look like a part of the prompt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+
+from cache.errors import InputError
+from cache.records import Step, Trajectory
+from prompts.answers import SCHEMAS
+from prompts.scopes import Excerpt
+from prompts.strategy import Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What is put to a judge: two messages and the form of the answer.
+
+    ``excerpt`` and ``gold_actions`` (JSON text, None when not shown) say the same without words,
+    for judges that are programs.
+    """
+
+    system: str
+    user: str
+    answer: str
+    excerpt: Excerpt
+    gold_actions: str | None
+
+    @property
+    def schema(self) -> dict[str, object]:
+        """The JSON schema of the answer."""
+        return SCHEMAS[self.answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A trajectory's texts, quoted once and used in all its prompts.
+
+    ``steps`` maps a step index to the step's text without its number.
+    """
+
+    objective: str
+    gold: str
+    gold_actions: str | None
+    steps: Mapping[int, str]
+
+
+def quote(text: str) -> str:
+    """Return ``text`` with every line, by any notion of a line break, behind ``| ``."""
+    return "\n".join(f"| {line}" for line in text.splitlines()) or "|"
+
+
+def record(trajectory: Trajectory) -> Recording:
+    """Quote everything of a trajectory that a prompt may show."""
+    contents = {message.index: message.content for message in trajectory.messages}
+    seen: set[int] = set()
+    steps: dict[int, str] = {}
+    for step in trajectory.steps:
+        says = "" if step.call_index in seen else contents[step.call_index]
+        seen.add(step.call_index)
+        steps[step.step_index] = _step_text(step, says)
+    actions = trajectory.gold_actions
+    return Recording(quote(trajectory.objective), _gold_text(actions), actions, steps)
+
+
+def render(strategy: Strategy, recording: Recording, excerpt: Excerpt, *, gold: bool) -> Chat:
+    """Return the chat for one excerpt; raises ``InputError`` naming a template that fails."""
+    system, user = _templates(strategy)
+    shown = recording.steps
+    if strategy.scope == "step":
+        text = shown[excerpt.shown[0].step_index]
+    else:
+        text = "\n".join(
+            f"[{at}] {shown[step.step_index]}" for at, step in enumerate(excerpt.shown, 1)
+        )
+    try:
+        return Chat(
+            system=system,
+            user=user.render(
+                objective=recording.objective,
+                gold=recording.gold if gold else "",
+                excerpt=text,
+                positions=excerpt.positions,
+            ).strip(),
+            answer=strategy.answer,
+            excerpt=excerpt,
+            gold_actions=recording.gold_actions if gold else None,
+        )
+    except TemplateError as error:
+        raise InputError(f"strategy {strategy.name}, user template: {error}") from error
+
+
+def _step_text(step: Step, says: str) -> str:
+    who = "agent" if step.player == "assistant" else "user"
+    if step.tool is None:
+        return f"{who} says\n{quote(says)}"
+    lines = [f"{who} calls {quote_name(step.tool)}", quote(step.arguments or "{}")]
+    if says:
+        lines[:0] = [f"{who} says", quote(says)]
+    if step.result_index is None:
+        lines.append("no result was recorded")
+    else:
+        lines += ["and receives an error" if step.is_error else "and receives", ""]
+        lines[-1] = quote(step.result or "")
+    return "\n".join(lines)
+
+
+def quote_name(name: str) -> str:
+    """Return a tool's name as it may stand outside quotes: as JSON text unless it is plain."""
+    return name if name.isidentifier() else json.dumps(name)
+
+
+def _gold_text(gold_actions: str | None) -> str:
+    actions = json.loads(gold_actions) if gold_actions else []
+    if not actions:
+        return "| (no action is needed)" if gold_actions else "| (not known)"
+    return "\n".join(
+        quote(
+            f"{number}. {action['requestor'] or 'assistant'}: {action['name']} "
+            f"{json.dumps(action['arguments'], ensure_ascii=False, sort_keys=True)}"
+        )
+        for number, action in enumerate(actions, 1)
+    )
+
+
+@lru_cache
+def _templates(strategy: Strategy) -> tuple[str, Template]:
+    environment = SandboxedEnvironment(
+        undefined=StrictUndefined,
+        loader=ChoiceLoader([FileSystemLoader(folder) for folder in strategy.folders]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # the result is plain text for a model, not HTML
+    )
+    try:
+        system = environment.from_string(strategy.system).render().strip()
+        return system, environment.from_string(strategy.user)
+    except TemplateError as error:
+        raise InputError(f"strategy {strategy.name}, template: {error}") from error

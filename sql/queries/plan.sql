@@ -1,0 +1,27 @@
+-- What a selection would send, one row per judge and strategy, from the temporary table `planned`
+-- (one row a request: judge, strategy, prompt_hash, provider, base_url, endpoint, model, mode,
+-- n_bytes, n_input_tokens). A prompt that several rows need is counted where it comes first.
+with first_use as (
+    select
+        *,
+        rowid as position,
+        row_number() over (partition by prompt_hash, mode order by rowid) = 1 as is_first
+    from planned
+)
+select
+    first_use.judge,
+    first_use.strategy,
+    count(*) as requests,
+    count(*) filter (where is_first) as prompts,
+    count(*) filter (where is_first and states.state = 'answered') as answered,
+    count(*) filter (where is_first and states.state = 'in flight') as in_flight,
+    count(*) filter (where is_first and states.state = 'given up') as given_up,
+    count(*) filter (where is_first and coalesce(states.state, 'due') = 'due') as to_send,
+    coalesce(sum(first_use.n_input_tokens)
+        filter (where is_first and coalesce(states.state, 'due') = 'due'), 0) as input_tokens,
+    coalesce(sum(first_use.n_bytes)
+        filter (where is_first and coalesce(states.state, 'due') = 'due'), 0) as input_bytes
+from first_use
+left join prompt_states as states using (prompt_hash)
+group by all
+order by min(first_use.position)

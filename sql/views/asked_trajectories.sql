@@ -1,0 +1,7 @@
+-- One row per trajectory, setting (strategy, strategy_digest, gold, judge) and repeat that was asked
+-- about, however many requests it took. A prediction without its request still counts as asked.
+select trajectory_id, strategy, strategy_digest, gold, judge, repeat
+from requests
+union
+select trajectory_id, strategy, strategy_digest, gold, judge, repeat
+from predictions
