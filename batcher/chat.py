@@ -5,12 +5,17 @@ Batch and live send the very same body, so this is the only place that builds on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from batcher.judge import Judge
 from batcher.providers.base import Reply
 from cache.errors import UsageError
+from cache.hashing import canonical_bytes
+from prompts.answers import SCHEMAS
 from prompts.render import Chat
 
 ENDPOINT = "/v1/chat/completions"
@@ -32,34 +37,39 @@ PARAMS: dict[str, tuple[str, type]] = {
 _FORMATS = ("json_schema", "json_object", "text")
 
 
-def body(judge: Judge, chat: Chat) -> dict[str, object]:
-    """Return the request body; raises ``UsageError`` for a parameter that does not exist."""
-    found: dict[str, object] = {
-        "max_completion_tokens": MAX_TOKENS,
-        "messages": [
-            {"content": chat.system, "role": "system"},
-            {"content": chat.user, "role": "user"},
-        ],
-        "model": judge.model,
-    }
+def bodies(judge: Judge) -> Callable[[Chat], bytes]:
+    """Return what makes a judge's request bodies; raises ``UsageError`` for its parameters."""
+    fixed: dict[str, object] = {"max_completion_tokens": MAX_TOKENS, "model": judge.model}
     form = "json_schema"
     for name, text in judge.sent_params.items():
         if name == "response_format" and text in _FORMATS:
             form = text
         elif name in PARAMS:
             key, kind = PARAMS[name]
-            found[key] = _value(judge, name, text, kind)
+            fixed[key] = _value(judge, name, text, kind)
         else:
             known = ", ".join((*PARAMS, "response_format", "base_url", "mode"))
             raise UsageError(f"judge {judge}: no parameter {name}={text!r}; it takes: {known}")
-    if form == "json_schema":
-        found["response_format"] = {
-            "json_schema": {"name": chat.answer, "schema": chat.schema, "strict": True},
-            "type": "json_schema",
-        }
-    elif form == "json_object":
-        found["response_format"] = {"type": "json_object"}
-    return found
+
+    @lru_cache
+    def system(text: str) -> msgspec.Raw:
+        # The longest part of most prompts, and the same in all of them: encoded once.
+        return msgspec.Raw(canonical_bytes({"content": text, "role": "system"}))
+
+    @lru_cache
+    def schema(answer: str) -> dict[str, object]:
+        if form == "text":
+            return {}
+        if form == "json_object":
+            return {"response_format": {"type": "json_object"}}
+        wanted = {"name": answer, "schema": SCHEMAS[answer], "strict": True}
+        return {"response_format": {"json_schema": wanted, "type": "json_schema"}}
+
+    def body(chat: Chat) -> bytes:
+        messages = [system(chat.system), {"content": chat.user, "role": "user"}]
+        return canonical_bytes({**fixed, **schema(chat.answer), "messages": messages})
+
+    return body
 
 
 def _value(judge: Judge, name: str, text: str, kind: type) -> object:

@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
+from batcher.judge import Judge
 from batcher.providers import builder
+from batcher.providers.base import Builder
 from batcher.selection import Selection, read, trajectory_ids
 from batcher.tokens import ROUGH, Counter
-from cache.hashing import prompt_hash
+from cache.hashing import Identity
 from cache.records import Trajectory
-from cache.store import STAGE_BYTES, Store, load
-from prompts.render import record, render
+from cache.store import ROW_GROUP, Store, load, load_bodies
+from prompts.render import Chat, record, render
 from prompts.scopes import SCOPES
+from prompts.strategy import Strategy
+
+#: Bodies of about this many bytes are stored in one transaction.
+CHUNK_BYTES = 40_000_000
 
 #: Trajectories read from the database at a time.
 READ_AT_ONCE = 200
@@ -47,13 +54,19 @@ class Asked:
     """A request with the prompt that it needs."""
 
     request: Request
-    provider: str
-    base_url: str
-    endpoint: str
-    model: str
-    n_bytes: int
+    judge: Judge
+    make: Builder
     n_input_tokens: int
-    body: str
+    body: bytes
+
+
+class _Side(NamedTuple):
+    """A judge, its name, how its prompts are made, and what tells them apart."""
+
+    judge: Judge
+    name: str
+    make: Builder
+    identity: Identity
 
 
 class Asker:
@@ -64,10 +77,13 @@ class Asker:
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        self._builders = [
-            (judge, str(judge), builder(judge.provider)) for judge in selection.judges
-        ]
         self._counters: dict[str, Counter] = {}
+        self._sides: list[_Side] = []
+        for judge in selection.judges:
+            make = builder(judge)
+            where = {"base_url": make.base_url, "endpoint": make.endpoint}
+            identity = Identity(provider=judge.provider, **where)
+            self._sides.append(_Side(judge, str(judge), make, identity))
 
     @property
     def is_exact(self) -> bool:
@@ -78,54 +94,42 @@ class Asker:
         """Yield the requests of one trajectory, neighbours in text next to each other."""
         selection = self._selection
         recording = record(trajectory)
-        for strategy in selection.strategies:
-            excerpts = SCOPES[strategy.scope](trajectory, strategy.k, strategy.k_unit)
-            for number, excerpt in enumerate(excerpts):
-                chat = render(strategy, recording, excerpt, gold=selection.gold)
-                targets = excerpt.targets
-                for judge, name, build in self._builders:
-                    out = build(judge, chat)
-                    n_bytes = len(out.body.encode())
-                    n_tokens = self._count(judge.provider, out.model, out.body, n_bytes)
-                    for repeat in range(selection.repeats):
-                        request = Request(
-                            trajectory_id=trajectory.trajectory_id,
-                            strategy=strategy.name,
-                            strategy_digest=strategy.digest,
-                            gold=selection.gold,
-                            judge=name,
-                            repeat=repeat,
-                            excerpt_index=number,
-                            mode=judge.mode,
-                            answer=strategy.answer,
-                            n_shown=len(excerpt.shown),
-                            targets=targets,
-                            positions=excerpt.positions,
-                            prompt_hash=prompt_hash(
-                                out.body,
-                                provider=judge.provider,
-                                base_url=out.base_url,
-                                endpoint=out.endpoint,
-                                repeat=repeat,
-                            ),
-                        )
-                        yield Asked(
-                            request,
-                            judge.provider,
-                            out.base_url,
-                            out.endpoint,
-                            out.model,
-                            n_bytes,
-                            n_tokens,
-                            out.body,
-                        )
+        for side in self._sides:
+            for strategy in selection.strategies:
+                excerpts = SCOPES[strategy.scope](trajectory, strategy.k, strategy.k_unit)
+                for number, excerpt in enumerate(excerpts):
+                    chat = render(strategy, recording, excerpt, gold=selection.gold)
+                    yield from self._of(side, trajectory, strategy, number, chat)
 
-    def _count(self, provider: str, model: str, body: str, n_bytes: int) -> int:
-        if provider == "offline":
-            return max(1, round(n_bytes / ROUGH))
-        if model not in self._counters:
-            self._counters[model] = Counter(model)
-        return self._counters[model].count(body, n_bytes)
+    def _of(
+        self, side: _Side, trajectory: Trajectory, strategy: Strategy, number: int, chat: Chat
+    ) -> Iterator[Asked]:
+        body = side.make.body(chat)
+        n_tokens = self._count(side.judge, body)
+        for repeat in range(self._selection.repeats):
+            request = Request(
+                trajectory_id=trajectory.trajectory_id,
+                strategy=strategy.name,
+                strategy_digest=strategy.digest,
+                gold=self._selection.gold,
+                judge=side.name,
+                repeat=repeat,
+                excerpt_index=number,
+                mode=side.judge.mode,
+                answer=strategy.answer,
+                n_shown=len(chat.excerpt.shown),
+                targets=chat.excerpt.targets,
+                positions=chat.excerpt.positions,
+                prompt_hash=side.identity.prompt_hash(body, repeat),
+            )
+            yield Asked(request, side.judge, side.make, n_tokens, body)
+
+    def _count(self, judge: Judge, body: bytes) -> int:
+        if judge.provider == "offline":
+            return max(1, round(len(body) / ROUGH))
+        if judge.model not in self._counters:
+            self._counters[judge.model] = Counter(judge.model)
+        return self._counters[judge.model].count(body)
 
 
 def trajectories(store: Store, ids: Sequence[str]) -> Iterator[Trajectory]:
@@ -151,19 +155,37 @@ def expand(
         ids = trajectory_ids(con, selection)
     asker = Asker(selection)
     asked = 0
-    chunk: list[Asked] = []
-    size = 0
+    chunk = _Chunk()
     for done, trajectory in enumerate(trajectories(store, ids), 1):
         for one in asker.ask(trajectory):
-            chunk.append(one)
-            size += one.n_bytes
-        if size >= STAGE_BYTES:
-            asked += _write(store, chunk, now())
-            chunk, size = [], 0
-            progress(done, len(ids))
-    asked += _write(store, chunk, now())
-    progress(len(ids), len(ids))
+            chunk.add(one)
+            asked += 1
+            if chunk.is_full:
+                _write(store, chunk, now())
+                chunk = _Chunk()
+        progress(done, len(ids))
+    _write(store, chunk, now())
     return asked
+
+
+class _Chunk:
+    """Requests and the distinct prompts they need, in order, up to what one transaction takes."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.prompts: dict[str, Asked] = {}
+        self._size = 0
+
+    def add(self, one: Asked) -> None:
+        self.requests.append(one.request)
+        if self.prompts.setdefault(one.request.prompt_hash, one) is one:
+            self._size += len(one.body)
+
+    @property
+    def is_full(self) -> bool:
+        # Whole row groups are compressed once; a part of one is compressed again by its successor.
+        whole = len(self.prompts) % ROW_GROUP == 0
+        return self._size >= (CHUNK_BYTES if whole else 2 * CHUNK_BYTES)
 
 
 _REQUEST_KEY = (
@@ -171,28 +193,26 @@ _REQUEST_KEY = (
 )
 
 
-def _write(store: Store, chunk: Sequence[Asked], now: datetime) -> int:
-    if not chunk:
-        return 0
-    unique = {one.request.prompt_hash: one for one in reversed(chunk)}
-    ordered = [one for one in chunk if unique.pop(one.request.prompt_hash, None)]
+def _write(store: Store, chunk: _Chunk, now: datetime) -> None:
+    if not chunk.requests:
+        return
+    prompts = chunk.prompts
     with store.writing() as con:
-        load(con, "requests", (one.request for one in chunk), unless=_REQUEST_KEY)
-        if load(con, "prompts", _prompt_rows(ordered, now), unless="prompt_hash"):
-            bodies = ({"prompt_hash": o.request.prompt_hash, "body": o.body} for o in ordered)
-            load(con, "prompt_bodies", bodies, unless="prompt_hash")
-    return len(chunk)
+        load(con, "requests", chunk.requests, unless=_REQUEST_KEY)
+        if load(con, "prompts", _prompt_rows(prompts.values(), now), unless="prompt_hash"):
+            load_bodies(con, ((name, one.body) for name, one in prompts.items()))
 
 
 def _prompt_rows(chunk: Iterable[Asked], now: datetime) -> Iterator[dict[str, object]]:
+    at = now.isoformat()
     for one in chunk:
         yield {
             "prompt_hash": one.request.prompt_hash,
-            "provider": one.provider,
-            "base_url": one.base_url,
-            "endpoint": one.endpoint,
-            "model": one.model,
-            "n_bytes": one.n_bytes,
+            "provider": one.judge.provider,
+            "base_url": one.make.base_url,
+            "endpoint": one.make.endpoint,
+            "model": one.judge.model,
+            "n_bytes": len(one.body),
             "n_input_tokens": one.n_input_tokens,
-            "created_at": now,
+            "created_at": at,
         }

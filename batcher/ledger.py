@@ -102,25 +102,39 @@ def resolve(con: Connection, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def lines(store: Store, batch_id: str) -> Iterator[Prompt]:
-    """Yield the unanswered lines of a batch; the file is closed between one lot and the next."""
-    with store.reading() as con:
-        bounds = con.execute(
-            "select min(prompt_bodies.rowid), max(prompt_bodies.rowid), count(*) "
-            "from prompt_bodies semi join "
-            "(from batch_prompts where batch_id = $1) using (prompt_hash)",
-            [batch_id],
-        ).fetchone()
-    if bounds is None or bounds[0] is None:
-        return
-    first, last, count = bounds
-    stride = max(LINES_AT_ONCE, (last - first + 1) * LINES_AT_ONCE // count)
+    """Yield a batch's unanswered lines; the file is closed between one lot and the next.
+
+    For callers who take their time over a line.
+    """
+    first, last, count = _bounds(store, batch_id)
+    stride = max(LINES_AT_ONCE, (last - first + 1) * LINES_AT_ONCE // max(1, count))
     for low in range(first, last + 1, stride):
         with store.reading() as con:
             rows = con.execute(
                 _QUERIES["unanswered_lines"], [batch_id, low, min(low + stride - 1, last)]
             ).fetchall()
-        for custom_id, prompt_hash, body in rows:
-            yield Prompt(custom_id, prompt_hash, body)
+        yield from (Prompt(*row) for row in rows)
+
+
+def all_lines(store: Store, batch_id: str) -> Iterator[Prompt]:
+    """Yield a batch's unanswered lines in one session, for callers who write them down at once."""
+    first, last, _ = _bounds(store, batch_id)
+    with store.reading() as con:
+        found = con.execute(_QUERIES["unanswered_lines"], [batch_id, first, last])
+        while rows := found.fetchmany(LINES_AT_ONCE):
+            yield from (Prompt(*row) for row in rows)
+
+
+def _bounds(store: Store, batch_id: str) -> tuple[int, int, int]:
+    """First and last row of ``prompt_bodies`` that a batch needs, and how many it does."""
+    with store.reading() as con:
+        row = con.execute(
+            "select coalesce(min(prompt_bodies.rowid), 0), coalesce(max(prompt_bodies.rowid), -1), "
+            "count(*) from prompt_bodies "
+            "semi join (from batch_prompts where batch_id = $1) using (prompt_hash)",
+            [batch_id],
+        ).fetchone()
+    return row if row else (0, -1, 0)
 
 
 def tally(con: Connection, scope: Scope) -> dict[str, int]:

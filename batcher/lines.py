@@ -13,10 +13,11 @@ from batcher.providers.base import Prompt, Reply
 
 def write_lines(path: Path, endpoint: str, prompts: Iterable[Prompt]) -> None:
     """Write the input file: one line a prompt, the stored body byte for byte."""
-    tail = f',"method":"POST","url":"{endpoint}"}}\n'
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    tail = f'","method":"POST","url":"{endpoint}"}}\n'.encode()
+    with path.open("wb") as file:
         for prompt in prompts:
-            file.write(f'{{"body":{prompt.body},"custom_id":"{prompt.custom_id}"{tail}')
+            custom_id = prompt.custom_id.encode()
+            file.write(b'{"body":%b,"custom_id":"%b%b' % (prompt.body, custom_id, tail))
 
 
 def read_lines(path: Path) -> Iterator[Reply]:

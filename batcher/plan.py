@@ -67,7 +67,7 @@ def plan(store: Store, selection: Selection, now: datetime) -> Plan:
                     "strategy": one.request.strategy,
                     "mode": one.request.mode,
                     "prompt_hash": one.request.prompt_hash,
-                    "n_bytes": one.n_bytes,
+                    "n_bytes": len(one.body),
                     "n_input_tokens": one.n_input_tokens,
                 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import sql
-from cache.store import Connection, Store, load
+from cache.store import Connection, Store, cursor, load
 from prompts.answers import Unreadable, Verdict, read
 
 _QUERIES = sql.read("queries")
@@ -26,14 +26,14 @@ def predict(store: Store, *, anew: bool = False) -> int:
             con.execute("delete from readings")
             con.execute("delete from predictions")
     with store.writing() as con:
-        load(con, "readings", _readings(con.cursor()))
+        load(con, "readings", _readings(cursor(con)))
     with store.writing() as con:
-        return load(con, "predictions", _predictions(con.cursor()))
+        return load(con, "predictions", _predictions(cursor(con)))
 
 
-def _readings(cursor: Connection) -> Iterator[dict[str, object]]:
-    cursor.execute(_QUERIES["unread"])
-    while rows := cursor.fetchmany(_ROWS):
+def _readings(con: Connection) -> Iterator[dict[str, object]]:
+    con.execute(_QUERIES["unread"])
+    while rows := con.fetchmany(_ROWS):
         for batch_id, custom_id, answer, positions, n_shown, text in rows:
             state, detail = "ok", None
             try:
@@ -48,9 +48,9 @@ def _readings(cursor: Connection) -> Iterator[dict[str, object]]:
             }
 
 
-def _predictions(cursor: Connection) -> Iterator[dict[str, object]]:
-    cursor.execute(_QUERIES["unpredicted"])
-    while rows := cursor.fetchmany(_ROWS):
+def _predictions(con: Connection) -> Iterator[dict[str, object]]:
+    con.execute(_QUERIES["unpredicted"])
+    while rows := con.fetchmany(_ROWS):
         for trajectory_id, strategy, digest, gold, judge, repeat, *question, text in rows:
             answer, n_shown, targets, positions = question
             for step_index, verdict in zip(

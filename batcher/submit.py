@@ -1,8 +1,8 @@
 """Prompts that are due into batches at their providers, each created exactly once.
 
 1. ``prepare`` writes batch rows and the claims on their prompts, in one transaction.
-2. ``send`` writes the event ``creating`` with a digest of the lines, and commits it, *before* the
-   provider hears of the batch. Only then does it create, once, without retries.
+2. ``send`` writes the event ``creating`` and commits it *before* the provider hears of the batch.
+   Only then does it create, once, without retries.
 3. Whatever happens after that, ``settle_doubt`` looks for the batch at the provider under its token
    before anything is created again.
 """
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
 import sql
-from batcher.ledger import OpenBatch, Scope, lines, make_scope, note
+from batcher.ledger import OpenBatch, Scope, all_lines, make_scope, note
 from batcher.pack import Due, fits, pack
-from batcher.providers.base import Batch, Prompt, Provider
+from batcher.providers.base import Batch, Provider
 from cache.errors import InDoubt, Refused, Unreachable
 from cache.store import Connection, Store, load
 
@@ -62,10 +62,11 @@ def _claim(
 ) -> str:
     token = secrets.token_hex(4)
     batch_id = f"{now:%Y%m%d}-{token}"
+    ids = [f"{token}-{due.prompt_hash}-{due.attempt}" for due in shard]
     con.execute(
         "insert into batches (batch_id, provider, base_url, endpoint, model, mode, token, "
-        "n_prompts, n_bytes, n_input_tokens, key_fingerprint, created_at) "
-        "values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        "n_prompts, n_bytes, n_input_tokens, lines_sha256, key_fingerprint, created_at) "
+        "values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         [
             batch_id,
             *where,
@@ -73,6 +74,7 @@ def _claim(
             len(shard),
             sum(due.n_bytes for due in shard),
             sum(due.n_input_tokens for due in shard),
+            hashlib.sha256("\n".join(ids).encode()).hexdigest(),
             fingerprint,
             now,
         ],
@@ -83,11 +85,11 @@ def _claim(
         (
             {
                 "batch_id": batch_id,
-                "custom_id": f"{token}-{due.prompt_hash}-{due.attempt}",
+                "custom_id": custom_id,
                 "prompt_hash": due.prompt_hash,
                 "attempt": due.attempt,
             }
-            for due in shard
+            for custom_id, due in zip(ids, shard, strict=True)
         ),
     )
     note(con, batch_id, "prepared", now)
@@ -118,10 +120,10 @@ def _give_up(con: Connection, where: Sequence[str], due: Sequence[Due], now: dat
 
 def send(store: Store, provider: Provider, batch: Batch, now: Callable[[], datetime]) -> str | None:
     """Create a prepared batch at its provider; return why it was not, or None when it was."""
-    prompts = [] if provider.answers_live else list(lines(store, batch.batch_id))
     with store.writing() as con:
-        detail = {"lines_sha256": digest_of(prompts), "lines": len(prompts)}
-        note(con, batch.batch_id, "creating", now(), detail)
+        note(con, batch.batch_id, "creating", now())
+    # Live providers take their prompts when they answer them.
+    prompts = () if provider.answers_live else all_lines(store, batch.batch_id)
     try:
         remote_id = provider.submit(batch, prompts)
     except (InDoubt, Refused, Unreachable) as error:
@@ -175,14 +177,6 @@ def settle_doubt(
             return "unknown"
         note(con, batch.batch_id, "prepared", now, {"reason": f"not there after {looks} looks"})
     return "absent"
-
-
-def digest_of(prompts: Iterable[Prompt]) -> str:
-    """SHA-256 over ids and bodies, line by line, as they will be sent."""
-    sha = hashlib.sha256()
-    for prompt in prompts:
-        sha.update(prompt.custom_id.encode() + b" " + prompt.body.encode() + b"\n")
-    return sha.hexdigest()
 
 
 def is_doubtful(status: str) -> bool:

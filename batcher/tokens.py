@@ -52,12 +52,13 @@ class Counter:
         self._bytes = 0
         self._tokens = 0
 
-    def count(self, text: str, n_bytes: int) -> int:
-        """Return the tokens of ``text``, which is ``n_bytes`` long in UTF-8."""
+    def count(self, text: bytes) -> int:
+        """Return the tokens of ``text``, which is UTF-8."""
+        n_bytes = len(text)
         if self._encoding is None:
             return max(1, round(n_bytes / ROUGH))
         if self._bytes < SAMPLE:
-            tokens = len(self._encoding.encode_ordinary(text))
+            tokens = len(self._encoding.encode_ordinary(text.decode()))
             self._bytes += n_bytes
             self._tokens += tokens
             return tokens

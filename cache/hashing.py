@@ -27,17 +27,31 @@ def canonical(value: object) -> str:
 
     Raises ``ValueError`` or ``UnicodeEncodeError`` for what JSON or UTF-8 cannot hold.
     """
-    return _encode(value).decode()
+    return canonical_bytes(value).decode()
 
 
-def prompt_hash(body: str, *, provider: str, base_url: str, endpoint: str, repeat: int = 0) -> str:
-    """Return the prompt's hash as 32 lower-case hex digits; ``body`` is canonical JSON text."""
-    head = (
-        f'{{"base_url":{canonical(base_url)},"body":{body},"endpoint":{canonical(endpoint)},'
-        f'"hash_version":{HASH_VERSION},"provider":{canonical(provider)}'
-    )
-    tail = f',"repeat":{repeat}}}' if repeat > 0 else "}"
-    return hashlib.sha256(f"{head}{tail}".encode()).hexdigest()[:32]
+def canonical_bytes(value: object) -> bytes:
+    """Return ``canonical(value)`` in UTF-8."""
+    return _encode(value)
+
+
+class Identity:
+    """The identity of every prompt of one provider, base URL and endpoint."""
+
+    def __init__(self, *, provider: str, base_url: str, endpoint: str) -> None:
+        self._head = f'{{"base_url":{canonical(base_url)},"body":'.encode()
+        self._tail = (
+            f',"endpoint":{canonical(endpoint)},"hash_version":{HASH_VERSION},'
+            f'"provider":{canonical(provider)}'
+        ).encode()
+
+    def prompt_hash(self, body: bytes, repeat: int = 0) -> str:
+        """Return 32 lower-case hex digits; ``body`` is canonical JSON in UTF-8."""
+        sha = hashlib.sha256(self._head)
+        sha.update(body)
+        sha.update(self._tail)
+        sha.update(b',"repeat":%d}' % repeat if repeat > 0 else b"}")
+        return sha.hexdigest()[:32]
 
 
 def digest(text: str, length: int = 12) -> str:

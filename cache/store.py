@@ -24,6 +24,10 @@ from cache.migrate import is_current, migrate
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Row: TypeAlias = tuple[object, ...]
 
+#: Rows of a row group. A full one is compressed and written at once; the default of 122,880 would
+#: hold gigabytes of prompt bodies back, in memory and twice on disk.
+ROW_GROUP = 2048
+
 #: Rows are staged in files of about this many bytes, which bounds the memory of a large insert.
 STAGE_BYTES = 64_000_000
 
@@ -117,7 +121,7 @@ class Store:
         waited = 0.0
         while True:
             try:
-                return duckdb.connect(str(self.path), read_only=read_only)
+                return _attached(self.path, read_only)
             except duckdb.Error as error:
                 if "Could not set lock" not in str(error):
                     raise _explained(self.path, error) from error
@@ -128,8 +132,21 @@ class Store:
             waited += pause
 
 
+def _attached(path: Path, read_only: bool) -> Connection:
+    """Open the file under the name ``needless``."""
+    con = duckdb.connect()
+    options = f"row_group_size {ROW_GROUP}{', read_only' if read_only else ''}"
+    try:
+        con.execute(f"attach {_quoted(path)} as needless ({options})")
+        con.execute("use needless")
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
 def _quoted(path: Path) -> str:
-    """A path as an SQL literal: ``copy`` takes no parameters."""
+    """A path as an SQL literal: ``attach`` and ``copy`` take no parameters."""
     return "'" + str(path).replace("'", "''") + "'"
 
 
@@ -152,6 +169,13 @@ def _explained(path: Path, error: duckdb.Error) -> StoreError:
     if "not a valid DuckDB" in text:
         return StoreError(f"{path}: not a DuckDB database; --db names the file to use")
     return StoreError(f"{path}: cannot be opened: {text.splitlines()[0]}")
+
+
+def cursor(con: Connection) -> Connection:
+    """Return a second way into the open file, which sees what is committed."""
+    other = con.cursor()
+    other.execute("use needless")
+    return other
 
 
 def load(con: Connection, table: str, rows: Iterable[object], *, unless: str = "") -> int:
@@ -208,3 +232,26 @@ def _staged(rows: Iterable[object]) -> Iterator[tuple[str, int, Sequence[str]]]:
                     row = next(source, None)
                     line = None if row is None else encode(row)
             yield str(path), longest, fields
+
+
+def load_bodies(con: Connection, bodies: Iterable[tuple[str, bytes]]) -> None:
+    """Append (prompt hash, body) pairs that are new to ``prompt_bodies``, in their order.
+
+    A body is one line of JSON, in which control characters are always escaped, so it can be staged
+    as it is, between separators that cannot occur in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="needless-") as folder:
+        path = Path(folder, "bodies.csv")
+        longest = 0
+        with path.open("wb") as file:
+            for prompt_hash, body in bodies:
+                file.write(b"%b\x1f%b\n" % (prompt_hash.encode(), body))
+                longest = max(longest, len(body))
+        con.execute(
+            "insert into prompt_bodies by name select * from read_csv($1, delim = '\x1f', "
+            "quote = '', escape = '', header = false, auto_detect = false, "
+            "columns = {prompt_hash: 'UUID', body: 'VARCHAR'}, "
+            f"max_line_size = {max(longest + 64, 1 << 21)}) as staged "
+            "anti join prompt_bodies using (prompt_hash)",
+            [str(path)],
+        )

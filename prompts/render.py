@@ -17,7 +17,6 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from cache.errors import InputError
 from cache.records import Step, Trajectory
-from prompts.answers import SCHEMAS
 from prompts.scopes import Excerpt
 from prompts.strategy import Strategy
 
@@ -35,11 +34,6 @@ class Chat:
     answer: str
     excerpt: Excerpt
     gold_actions: str | None
-
-    @property
-    def schema(self) -> dict[str, object]:
-        """The JSON schema of the answer."""
-        return SCHEMAS[self.answer]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from cache.errors import UsageError
 
 if TYPE_CHECKING:
+    from batcher.judge import Judge
     from batcher.providers.base import Builder, Provider
 
 #: provider name: (module, environment variable of its key, what it is)
@@ -26,10 +27,10 @@ def module_of(provider: str) -> str:
     return PROVIDERS[provider][0]
 
 
-def builder(provider: str) -> Builder:
-    """Return the provider's pure request builder."""
-    module = import_module(f"{__name__}.{module_of(provider)}")
-    return cast("Builder", module.build)
+def builder(judge: Judge) -> Builder:
+    """Return how a judge's prompts are made; raises ``UsageError`` for what it does not take."""
+    module = import_module(f"{__name__}.{module_of(judge.provider)}")
+    return cast("Builder", module.build(judge))
 
 
 def connect(provider: str, base_url: str, mode: str) -> Provider:

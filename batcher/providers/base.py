@@ -1,7 +1,8 @@
 """What every provider is: three verbs and its limits.
 
-A provider module offers two things. ``build(judge, chat)`` is pure: the request body, and where it
-goes. ``connect(base_url)`` returns a ``Provider``, which may import an SDK and need a key.
+A provider module offers two things. ``build(judge)`` is pure: how the judge's request bodies are
+made, and where they go. ``connect(base_url)`` returns a ``Provider``, which may import an SDK and
+need a key.
 
 Batch services work between ``submit`` and ``fetch``. Where there is no batch service the work is
 done *in* ``fetch``, which is only ever handed prompts that are still unanswered; so a killed live
@@ -10,12 +11,11 @@ run goes on with the rest, by the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from batcher.judge import Judge
 from prompts.render import Chat
 
 
@@ -33,22 +33,24 @@ BATCH_LIMITS = Limits(requests=50_000, bytes=90_000_000, line_bytes=90_000_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A request before it has an id: ``body`` is canonical JSON text, sent to ``endpoint``."""
+class Builder:
+    """How one judge's prompts are made: where they go, and a chat as the body that is sent.
+
+    ``body`` returns canonical JSON in UTF-8; equal chats give equal bytes.
+    """
 
     base_url: str
     endpoint: str
-    model: str
-    body: str
+    body: Callable[[Chat], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One line of a batch."""
+    """One line of a batch; ``body`` is canonical JSON in UTF-8."""
 
     custom_id: str
     prompt_hash: str
-    body: str
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Provider(Protocol):
         """A short digest of the key in use, to tell keys apart without storing one."""
         ...
 
-    def submit(self, batch: Batch, prompts: Sequence[Prompt]) -> str:
+    def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
         """Send the prompts and return the provider's id of the batch.
 
         Raises ``Refused`` when surely nothing was created, ``InDoubt`` when something may be.
@@ -147,12 +149,4 @@ class Provider(Protocol):
 
     def clean(self, remote_id: str) -> None:
         """Delete what a stored batch left at the provider, as far as that is possible."""
-        ...
-
-
-class Builder(Protocol):
-    """The pure half of a provider module."""
-
-    def __call__(self, judge: Judge, chat: Chat) -> Outgoing:
-        """Return the request; raises ``UsageError`` for a parameter the provider does not know."""
         ...

@@ -7,36 +7,42 @@ a trajectory as the strategy shows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from batcher.judge import Judge
 from batcher.offline import JUDGES, Question
-from batcher.providers.base import Batch, Limits, Outgoing, Poll, Prompt, Reply
+from batcher.providers.base import Batch, Builder, Limits, Poll, Prompt, Reply
 from cache.errors import UsageError
-from cache.hashing import canonical
+from cache.hashing import canonical_bytes
 from cache.records import Step
 from prompts.render import Chat
 
 ENDPOINT = "offline"
 
 
-def build(judge: Judge, chat: Chat) -> Outgoing:
-    """Return the question as JSON: judge, parameters, the steps shown, the positions asked."""
+def build(judge: Judge) -> Builder:
+    """Write the question as JSON: judge, parameters, the steps shown, the positions asked."""
     if judge.model not in JUDGES:
         raise UsageError(
             f"no offline judge is called {judge.model!r}; there are: {', '.join(sorted(JUDGES))}"
         )
-    JUDGES[judge.model].check(judge.sent_params)
-    gold = None if chat.gold_actions is None else json.loads(chat.gold_actions)
-    body = {
-        "answer": chat.answer,
-        "gold_actions": gold,
-        "model": judge.model,
-        "params": judge.sent_params,
-        "positions": chat.excerpt.positions,
-        "steps": [_step(step) for step in chat.excerpt.shown],
-    }
-    return Outgoing("", ENDPOINT, judge.model, canonical(body))
+    params = judge.sent_params
+    JUDGES[judge.model].check(params)
+
+    def body(chat: Chat) -> bytes:
+        gold = None if chat.gold_actions is None else json.loads(chat.gold_actions)
+        return canonical_bytes(
+            {
+                "answer": chat.answer,
+                "gold_actions": gold,
+                "model": judge.model,
+                "params": params,
+                "positions": chat.excerpt.positions,
+                "steps": [_step(step) for step in chat.excerpt.shown],
+            }
+        )
+
+    return Builder("", ENDPOINT, body)
 
 
 def _step(step: Step) -> dict[str, object]:
@@ -58,7 +64,7 @@ class Offline:
     answers_live = True
     key_fingerprint = ""
 
-    def submit(self, batch: Batch, prompts: Sequence[Prompt]) -> str:
+    def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
         """Nothing to send: the token is the id."""
         return batch.token
 

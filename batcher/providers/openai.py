@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING
 from batcher import chat as wire
 from batcher.judge import Judge
 from batcher.lines import ends_well, read_lines, write_lines
-from batcher.providers.base import BATCH_LIMITS, Batch, Outgoing, Poll, Prompt, Reply
+from batcher.providers.base import BATCH_LIMITS, Batch, Builder, Poll, Prompt, Reply
 from cache.errors import InDoubt, MissingKey, NotVisible, Refused, Unreachable
-from cache.hashing import canonical, digest
-from prompts.render import Chat
+from cache.hashing import digest
 
 if TYPE_CHECKING:
     import openai
@@ -41,15 +40,10 @@ _TERMINAL = ("failed", "completed", "expired", "cancelled")
 _SKEW = timedelta(minutes=15)
 
 
-def build(judge: Judge, chat: Chat) -> Outgoing:
-    """Return the chat-completions request; base URL from the judge, else from the environment."""
+def build(judge: Judge) -> Builder:
+    """Make chat-completions requests; base URL from the judge, else from the environment."""
     base_url = judge.get("base_url") or os.environ.get("OPENAI_BASE_URL") or BASE_URL
-    return Outgoing(
-        base_url=base_url.rstrip("/"),
-        endpoint=wire.ENDPOINT,
-        model=judge.model,
-        body=canonical(wire.body(judge, chat)),
-    )
+    return Builder(base_url.rstrip("/"), wire.ENDPOINT, wire.bodies(judge))
 
 
 def connect(base_url: str) -> OpenAI:
@@ -90,7 +84,7 @@ class OpenAI:
             )
         return self._made
 
-    def submit(self, batch: Batch, prompts: Sequence[Prompt]) -> str:
+    def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
         """Upload the lines and create the batch: one create call, never repeated here."""
         with tempfile.TemporaryDirectory(prefix="needless-") as folder:
             path = Path(folder, f"needless-{batch.token}.jsonl")

@@ -10,14 +10,18 @@
 --   predicted_redundant  true once one step is, false when all steps are not, else NULL: open
 --   trajectory_correct   predicted_redundant agrees with has_redundant; NULL while it is open
 with annotated as (
-    select label_set, trajectory_id, count(*) as n_judged, count_if(is_labelled) as n_labelled
+    select
+        label_set,
+        trajectory_id,
+        count(*) as n_judged,
+        count(*) filter (is_labelled) as n_labelled
     from truth
     group by all
 ),
 
 -- One row per prediction on a judged step, and one without a verdict per request, so that what was
 -- asked and not answered is counted too. Grouping both at once is cheaper than joining them.
-verdicts as (
+votes as (
     select
         truth.label_set,
         predictions.strategy,
@@ -49,7 +53,7 @@ counted as (
         count(*) filter (is_redundant and is_labelled) as tp,
         count(*) filter (is_redundant and not is_labelled) as fp,
         count(*) filter (not is_redundant and is_labelled) as fn
-    from verdicts
+    from votes
     group by all
 )
 

@@ -19,6 +19,7 @@ create table prompt_bodies (
 );
 
 -- Prompts sent together. Written before the provider hears of it; remote_id is filled in once.
+-- lines_sha256 is over the custom ids: each holds its prompt's hash, and so stands for its body.
 create table batches (
     batch_id        varchar primary key,
     provider        varchar not null,
@@ -31,6 +32,7 @@ create table batches (
     n_prompts       integer not null,
     n_bytes         bigint not null,
     n_input_tokens  bigint not null,
+    lines_sha256    varchar not null,
     key_fingerprint varchar not null,
     created_at      timestamptz not null
 );

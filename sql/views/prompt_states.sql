@@ -6,7 +6,7 @@ with history as (
         answers.prompt_hash,
         bool_or(rules.serves) as is_served,
         count(*) filter (where rules.counts) as attempts,
-        arg_max(rules.next, answers.received_at) as next
+        arg_max(rules.next, (answers.received_at, answers.attempt)) as next
     from answers
     join outcome_rules as rules
         on rules.state = answers.state and rules.transient = answers.transient
