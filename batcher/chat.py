@@ -6,6 +6,7 @@ Batch and live send the very same body, so this is the only place that builds on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -24,31 +25,49 @@ ENDPOINT = "/v1/chat/completions"
 #: an answer that needs more is ``truncated``, and says so.
 MAX_TOKENS = 4096
 
-#: judge parameter: (name in the body, how to read it)
-PARAMS: dict[str, tuple[str, type]] = {
-    "temperature": ("temperature", float),
-    "top_p": ("top_p", float),
-    "seed": ("seed", int),
-    # max_tokens is refused by reasoning models; the newer name is taken by all.
-    "max_tokens": ("max_completion_tokens", int),
-    "reasoning_effort": ("reasoning_effort", str),
+#: judge parameter: how to read it
+PARAMS: dict[str, type] = {
+    "temperature": float,
+    "top_p": float,
+    "seed": int,
+    "max_tokens": int,
+    "reasoning_effort": str,
 }
 
 _FORMATS = ("json_schema", "json_object", "text")
 
 
-def bodies(judge: Judge) -> Callable[[Chat], bytes]:
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Where servers that speak chat completions differ in what they take.
+
+    ``cap`` is the body's name for the output cap: reasoning models of OpenAI refuse the older
+    ``max_tokens``. ``form`` is the response format asked for unless the judge names one.
+    ``switches`` are further parameters with their values, the default first; ``switch`` writes one.
+    """
+
+    cap: str = "max_completion_tokens"
+    form: str = "json_schema"
+    switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    switch: Callable[[str, str], dict[str, object]] = field(default=lambda name, value: {})
+
+
+def bodies(judge: Judge, dialect: Dialect | None = None) -> Callable[[Chat], bytes]:
     """Return what makes a judge's request bodies; raises ``UsageError`` for its parameters."""
-    fixed: dict[str, object] = {"max_completion_tokens": MAX_TOKENS, "model": judge.model}
-    form = "json_schema"
+    takes = dialect or Dialect()
+    fixed: dict[str, object] = {takes.cap: MAX_TOKENS, "model": judge.model}
+    for name, values in takes.switches.items():
+        fixed |= takes.switch(name, values[0])
+    form = takes.form
     for name, text in judge.sent_params.items():
         if name == "response_format" and text in _FORMATS:
             form = text
+        elif text in takes.switches.get(name, ()):
+            fixed |= takes.switch(name, text)
         elif name in PARAMS:
-            key, kind = PARAMS[name]
-            fixed[key] = _value(judge, name, text, kind)
+            fixed[takes.cap if name == "max_tokens" else name] = _value(judge, name, text)
         else:
-            known = ", ".join((*PARAMS, "response_format", "base_url", "mode"))
+            known = ", ".join((*PARAMS, *takes.switches, "response_format", "base_url", "mode"))
             raise UsageError(f"judge {judge}: no parameter {name}={text!r}; it takes: {known}")
 
     @lru_cache
@@ -72,9 +91,9 @@ def bodies(judge: Judge) -> Callable[[Chat], bytes]:
     return body
 
 
-def _value(judge: Judge, name: str, text: str, kind: type) -> object:
+def _value(judge: Judge, name: str, text: str) -> object:
     try:
-        value = kind(text)
+        value = PARAMS[name](text)
     except ValueError:
         raise UsageError(f"judge {judge}: {name}={text!r} is not a number") from None
     if isinstance(value, float) and not -1e6 < value < 1e6:
@@ -103,7 +122,7 @@ def reply(custom_id: str | None, completion: Mapping[str, Any], raw: str) -> Rep
         model=_text(completion.get("model")),
         error=_text(message.get("refusal")),
         input_tokens=_count(usage, "prompt_tokens"),
-        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")), "cached_tokens"),
+        cached_tokens=_cached(usage),
         output_tokens=_count(usage, "completion_tokens"),
         reasoning_tokens=_count(
             _mapping(usage.get("completion_tokens_details")), "reasoning_tokens"
@@ -136,6 +155,13 @@ def failure(custom_id: str | None, status: int | None, error: object, raw: str) 
         error=f"{status or ''} {code}: {message}".strip(),
         is_transient=passing and ended is None,
     )
+
+
+def _cached(usage: Mapping[str, Any]) -> int | None:
+    """OpenAI counts cached input in the details, DeepSeek beside the prompt's tokens."""
+    details = _mapping(usage.get("prompt_tokens_details"))
+    found = _count(details, "cached_tokens")
+    return _count(usage, "prompt_cache_hit_tokens") if found is None else found
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

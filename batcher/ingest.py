@@ -52,14 +52,22 @@ def ingest(
 
 
 def _lots(replies: Iterator[Reply], now: Callable[[], datetime]) -> Iterator[list[Reply]]:
-    """Group replies as they come, so that each paid answer is on disk soon after."""
+    """Group replies as they come, so that each paid answer is on disk soon after.
+
+    What had come before an error or a Ctrl-C is handed on first.
+    """
     lot: list[Reply] = []
     began = now()
-    for reply in replies:
-        lot.append(reply)
-        if len(lot) >= COMMIT_REPLIES or (now() - began).total_seconds() >= COMMIT_SECONDS:
+    try:
+        for reply in replies:
+            lot.append(reply)
+            if len(lot) >= COMMIT_REPLIES or (now() - began).total_seconds() >= COMMIT_SECONDS:
+                yield lot
+                lot, began = [], now()
+    except BaseException:
+        if lot:
             yield lot
-            lot, began = [], now()
+        raise
     if lot:
         yield lot
 

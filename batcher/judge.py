@@ -13,6 +13,9 @@ TRANSPORT = ("base_url", "mode")
 
 MODES = ("batch", "live")
 
+#: Providers that have no batch API.
+LIVE_ONLY = ("deepseek",)
+
 
 @dataclass(frozen=True, slots=True)
 class Judge:
@@ -34,7 +37,7 @@ class Judge:
     @property
     def mode(self) -> str:
         """How its prompts travel: ``batch`` or ``live``."""
-        return self.get("mode", "batch")
+        return self.get("mode", "live" if self.provider in LIVE_ONLY else "batch")
 
     @property
     def sent_params(self) -> dict[str, str]:
@@ -64,4 +67,6 @@ def parse(text: str) -> Judge:
     judge = Judge(provider, model, tuple(sorted(pairs)))
     if judge.mode not in MODES:
         raise UsageError(f"judge {text!r}: mode is {judge.mode!r}; known: {', '.join(MODES)}")
+    if provider in LIVE_ONLY and judge.mode == "batch":
+        raise UsageError(f"judge {text!r}: {provider} has no batch API; leave mode out to ask live")
     return judge

@@ -35,7 +35,6 @@ class OpenBatch:
     status: str
     since: datetime
     key_fingerprint: str
-    n_prompts: int
 
 
 def make_scope(con: Connection, scope: Scope) -> None:
@@ -79,12 +78,21 @@ def open_batches(con: Connection, scope: Scope) -> list[OpenBatch]:
     """Return the open batches that carry a prompt of ``scope``, oldest first."""
     make_scope(con, scope)
     rows = con.execute(
-        "select batch_id, provider, base_url, endpoint, model, mode, token, created_at, remote_id, "
-        "status, status_at, key_fingerprint, n_prompts from batch_states where is_open and "
+        "select batch_id, provider, base_url, endpoint, model, mode, token, n_prompts, created_at, "
+        "remote_id, status, status_at, key_fingerprint from batch_states where is_open and "
         "batch_id in (select batch_id from batch_prompts join scope using (prompt_hash)) "
         "order by created_at, batch_id"
     ).fetchall()
-    return [OpenBatch(Batch(*row[:9]), *row[9:]) for row in rows]
+    return [OpenBatch(Batch(*row[:10]), *row[10:]) for row in rows]
+
+
+def known_remote_ids(con: Connection) -> frozenset[str]:
+    """Return the provider's ids that surely are, or surely are not, those of certain batches."""
+    rows = con.execute(
+        "select remote_id from batches where remote_id is not null union "
+        "select detail ->> 'foreign' from batch_events where detail ->> 'foreign' is not null"
+    ).fetchall()
+    return frozenset(row[0] for row in rows)
 
 
 def resolve(con: Connection, names: Sequence[str]) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ def advance(
 ) -> Standing:
     """Send what is due and bring home what has ended, until nothing of ``scope`` is open.
 
+    Raises ``Refused`` when an account can pay for nothing more: then nothing can go on.
     Without ``wait`` it looks round once; without ``collect`` it only sends; without ``claim`` it
     starts no new batch. Problems that stop a batch for good are told in the result; passing ones
     are waited out.
@@ -79,7 +80,12 @@ def advance(
     while True:
         # After a refusal nothing new is claimed: the same lines would be refused again.
         made = 0 if problems or not claim else prepare(store, scope, connect, pace.now())
-        standing = _look_round(store, scope, connect, pace, say, collect=collect)
+        try:
+            standing = _look_round(store, scope, connect, pace, say, collect=collect)
+        except BaseException:
+            # No credit, or Ctrl-C: what came in before is read all the same.
+            predict(store)
+            raise
         problems += standing.problems
         standing.problems = problems
         if collect and standing.changed:
@@ -144,7 +150,8 @@ def _move(
                 standing.problems.append(f"{batch.batch_id}: {problem}")
             return one.status
         if not provider.answers_live:
-            say(f"{batch.batch_id}: sent {one.n_prompts} prompts to {batch.provider}:{batch.model}")
+            who = f"{batch.provider}:{batch.model}"
+            say(f"{batch.batch_id}: sent {batch.n_prompts} prompts to {who}")
     if not collect or one.batch.remote_id is None:
         return one.status
     try:

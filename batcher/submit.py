@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 import sql
-from batcher.ledger import OpenBatch, Scope, all_lines, make_scope, note
+from batcher.ledger import OpenBatch, Scope, all_lines, known_remote_ids, make_scope, note
 from batcher.pack import Due, fits, pack
 from batcher.providers.base import Batch, Provider
 from cache.errors import InDoubt, Refused, Unreachable
@@ -157,8 +157,10 @@ def settle_doubt(
     ``absent`` means it is free to be sent again: it was looked for ``LOOKS`` times, for ``doubt``.
     """
     batch = doubtful.batch
+    with store.reading() as con:
+        known = known_remote_ids(con)
     try:
-        remote_id = provider.find(batch)
+        remote_id = provider.find(batch, known)
     except Unreachable:
         return "unknown"
     if remote_id:

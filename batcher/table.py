@@ -23,6 +23,9 @@ NOTHING = "\N{EN DASH}"
 
 _GAP = 2
 
+#: Text longer than this may be folded to fit beside other columns.
+_FOLD = 40
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -124,6 +127,11 @@ def _panels(block: _Block, width: int) -> Iterator[list[int]]:
     widths = [
         max(cell_len(text) for text in (name, *(cells[at] for cells in block.cells)))
         for at, name in enumerate(block.columns)
+    ]
+    # Long text may take several lines; a number may not.
+    widths = [
+        size if numeric else min(size, _FOLD)
+        for size, numeric in zip(widths, block.numeric, strict=True)
     ]
     lead = list(range(block.numeric.index(True) if True in block.numeric else 0))
     panel = list(lead)

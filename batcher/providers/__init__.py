@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from cache.errors import UsageError
+from cache.errors import MissingKey, UsageError
 
 if TYPE_CHECKING:
     from batcher.judge import Judge
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 #: provider name: (module, environment variable of its key, what it is)
 PROVIDERS = {
     "offline": ("offline", "", "judges that are programs: no key, no network, no cost"),
+    "deepseek": ("deepseek", "DEEPSEEK_API_KEY", "DeepSeek, which has no batch API: asked live"),
     "openai": ("openai", "OPENAI_API_KEY", "OpenAI Batch, and servers that speak its protocol"),
 }
 
@@ -35,5 +37,14 @@ def builder(judge: Judge) -> Builder:
 
 def connect(provider: str, base_url: str, mode: str) -> Provider:
     """Return a ready provider; raises ``MissingKey`` where the environment holds no key."""
-    module = import_module(f"{__name__}.{module_of(provider)}")
-    return cast("Provider", module.connect(base_url))
+    module = module_of(provider)
+    variable = PROVIDERS[provider][1]
+    key = os.environ.get(variable, "") if variable else ""
+    if variable and not key:
+        raise MissingKey(
+            f"no API key: set {variable} in the environment (any value does for a local server), "
+            "or ask offline judges, which need none: --judge offline:rules"
+        )
+    # Live calls are the same for every server that speaks chat completions.
+    found = import_module(f"{__name__}.{module if mode == 'batch' else 'live'}")
+    return cast("Provider", found.connect(base_url, key))

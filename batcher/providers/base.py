@@ -1,8 +1,7 @@
 """What every provider is: three verbs and its limits.
 
 A provider module offers two things. ``build(judge)`` is pure: how the judge's request bodies are
-made, and where they go. ``connect(base_url)`` returns a ``Provider``, which may import an SDK and
-need a key.
+made, and where they go. ``connect(base_url, key)`` returns a ``Provider``, which may import an SDK.
 
 Batch services work between ``submit`` and ``fetch``. Where there is no batch service the work is
 done *in* ``fetch``, which is only ever handed prompts that are still unanswered; so a killed live
@@ -64,6 +63,7 @@ class Batch:
     model: str
     mode: str
     token: str
+    n_prompts: int
     created_at: datetime
     remote_id: str | None = None
 
@@ -124,10 +124,11 @@ class Provider(Protocol):
         """
         ...
 
-    def find(self, batch: Batch) -> str | None:
+    def find(self, batch: Batch, known: frozenset[str]) -> str | None:
         """Return the remote id of a batch whose creation is in doubt, or None if it is not there.
 
-        Raises ``Unreachable`` when the provider cannot say.
+        ``known`` are remote ids that surely belong to other batches. Raises ``Unreachable`` when
+        the provider cannot say.
         """
         ...
 

@@ -68,7 +68,7 @@ class Offline:
         """Nothing to send: the token is the id."""
         return batch.token
 
-    def find(self, batch: Batch) -> str | None:
+    def find(self, batch: Batch, known: frozenset[str]) -> str | None:
         """Nothing can be in doubt."""
         return batch.token
 
@@ -90,6 +90,6 @@ class Offline:
         """Nothing is left elsewhere."""
 
 
-def connect(base_url: str) -> Offline:
+def connect(base_url: str, key: str) -> Offline:
     """Return the provider."""
     return Offline()

@@ -22,7 +22,7 @@ from batcher import chat as wire
 from batcher.judge import Judge
 from batcher.lines import ends_well, read_lines, write_lines
 from batcher.providers.base import BATCH_LIMITS, Batch, Builder, Poll, Prompt, Reply
-from cache.errors import InDoubt, MissingKey, NotVisible, Refused, Unreachable
+from cache.errors import InDoubt, NotVisible, Refused, Unreachable
 from cache.hashing import digest
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from openai.types import Batch as RemoteBatch
 
 BASE_URL = "https://api.openai.com/v1"
-KEY = "OPENAI_API_KEY"
 
 #: The metadata key under which a batch carries our token.
 TAG = "needless_batch"
@@ -46,14 +45,8 @@ def build(judge: Judge) -> Builder:
     return Builder(base_url.rstrip("/"), wire.ENDPOINT, wire.bodies(judge))
 
 
-def connect(base_url: str) -> OpenAI:
-    """Return the provider; raises ``MissingKey``."""
-    key = os.environ.get(KEY, "")
-    if not key:
-        raise MissingKey(
-            f"no API key: set {KEY} in the environment (any value does for a local server), "
-            "or ask offline judges, which need none: --judge offline:rules"
-        )
+def connect(base_url: str, key: str) -> OpenAI:
+    """Return the provider."""
     return OpenAI(base_url, key)
 
 
@@ -121,7 +114,7 @@ class OpenAI:
             "look at its own list of jobs, then ask live with ?mode=live"
         )
 
-    def find(self, batch: Batch) -> str | None:
+    def find(self, batch: Batch, known: frozenset[str]) -> str | None:
         """Look for the token in the metadata of every batch made since ours was prepared."""
         oldest = (batch.created_at - _SKEW).timestamp()
         found: list[tuple[float, str]] = []
@@ -286,5 +279,5 @@ def _of_status(call: str, error: openai.APIStatusError) -> Exception:
     if call in ("retrieve", "download") and status == 404:
         return NotVisible(f"{text}; not visible with this key: use the key it was sent with")
     if call in ("retrieve", "download", "list"):
-        return Unreachable(f"{text}; check {KEY}" if status in (401, 403) else text)
+        return Unreachable(f"{text}; check the API key" if status in (401, 403) else text)
     return Refused(text, code=str(error.code or ""))

@@ -6,13 +6,13 @@ select
     model,
     strategy,
     level,
-    airline,
-    retail,
-    telecom,
     printed_average,
     round((airline + retail + telecom) / 3, 2)::decimal(5, 2) as recomputed_average,
     recomputed_average - printed_average as difference,
-    abs(difference) > 0.01 as differs
+    abs(difference) > 0.01 as differs,
+    airline,
+    retail,
+    telecom
 from (values
     ('gpt-5.4', 'one_to_one', 'trajectory', 40.00, 38.60, 50.90, 43.17),
     ('gpt-5.4', 'one_to_one', 'step', 3.41, 5.93, 12.97, 4.25),
