@@ -41,6 +41,12 @@ class App:
 
         return Store(self._db)
 
+    def working(self) -> AbstractContextManager[None]:
+        """Hold the lease of the database, so that nobody else moves its batches on."""
+        from cache.lease import lease
+
+        return lease(self._db)
+
     def now(self) -> datetime:
         """The time, in UTC."""
         return datetime.now(UTC)
@@ -97,13 +103,39 @@ class Group(click.Group):
 
 def configured(ctx: click.Context, _: click.Parameter, value: Path) -> None:
     """Read defaults from a ``needless.toml``; flags and environment go before them."""
-    if value.is_file():
-        import tomllib
+    if not value.is_file():
+        return
+    import tomllib
 
-        try:
-            ctx.default_map = tomllib.loads(value.read_text("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"{value}: not readable as TOML: {error}") from error
+    try:
+        found = tomllib.loads(value.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{value}: not readable as TOML: {error}") from error
+    ctx.default_map = defaults(main, found, f"{value}: ")
+
+
+def defaults(command: click.Command, found: dict[str, Any], where: str) -> dict[str, Any]:
+    """Turn defaults named like flags into those named like parameters; refuse what names none."""
+    flags = {flag.lstrip("-"): option.name for option in command.params for flag in option.opts}
+    commands = command.commands if isinstance(command, click.Group) else {}
+    named: dict[str, Any] = {}
+    for key, value in found.items():
+        if key in commands and isinstance(value, dict):
+            named[key] = defaults(commands[key], value, f"{where}[{key}] ")
+        elif (name := flags.get(key)) is not None:
+            named[name] = value
+        else:
+            raise click.UsageError(f"{where}nothing is called {key!r}; it takes flags' names")
+    return named
+
+
+def version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the version: of the installed package, or in a clone of its own."""
+    if wanted:
+        from batcher.catalogue import version_of
+
+        click.echo(f"needless, version {version_of('needless')}")
+        ctx.exit()
 
 
 def options(*some: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -159,7 +191,14 @@ own_prompts = click.option("--prompts", type=FOLDER, help="A folder with strateg
 )
 @click.option("-v", "--verbose", count=True, help="Show the SDKs' logs; twice for more of them.")
 @click.option("--json", "as_json", is_flag=True, help="Write events as JSON lines on stderr.")
-@click.version_option(package_name="needless")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=version,
+    help="Show the version and leave.",
+)
 @click.pass_context
 def main(ctx: click.Context, db: Path, verbose: int, as_json: bool) -> None:
     """Find the needless steps in agent trajectories, with LLM judges asked in batches."""
@@ -224,7 +263,7 @@ def import_(app: App, /, paths: tuple[Path, ...], labels: tuple[Path, ...], **ho
 @shown_as
 @click.pass_obj
 def plan(app: App, /, form: str, **chosen: Any) -> None:
-    """Show what a run would send and cost; nothing is sent or stored."""
+    """Show what a run would send and cost; nothing is sent."""
     from batcher import plan as planning
     from batcher.session import ensure_inputs, select
 
@@ -240,7 +279,8 @@ def plan(app: App, /, form: str, **chosen: Any) -> None:
 @click.pass_obj
 def run(app: App, /, no_wait: bool, poll: float, yes: bool, **chosen: Any) -> None:
     """Ask, wait, and report: the whole way from trajectories to scores."""
-    finish(app, asked(app, yes, chosen), poll, no_wait)
+    with app.working():
+        finish(app, asked(app, yes, chosen), poll, no_wait)
 
 
 @main.command()
@@ -251,8 +291,9 @@ def submit(app: App, /, yes: bool, **chosen: Any) -> None:
     """Ask and leave: the first half of a run. `needless resume` is the second."""
     from batcher.session import conclude, move_on
 
-    scope = asked(app, yes, chosen)
-    conclude(app.store, scope, move_on(app.store, scope, app.pace(), app.say, collect=False))
+    with app.working():
+        scope = asked(app, yes, chosen)
+        conclude(app.store, scope, move_on(app.store, scope, app.pace(), app.say, collect=False))
 
 
 @main.command()
@@ -263,7 +304,8 @@ def resume(app: App, batch_ids: tuple[str, ...], no_wait: bool, poll: float) -> 
     """Go on with the batches named (our id or the provider's), or with everything open."""
     from batcher.session import scope_of
 
-    finish(app, scope_of(app.store, batch_ids), poll, no_wait)
+    with app.working():
+        finish(app, scope_of(app.store, batch_ids), poll, no_wait)
 
 
 @main.command()
@@ -274,7 +316,8 @@ def cancel(app: App, batch_ids: tuple[str, ...], no_wait: bool, poll: float) -> 
     """Stop batches at their provider and store what they had finished."""
     from batcher import session
 
-    session.cancel(app.store, batch_ids, app.pace(poll), app.say, wait=not no_wait)
+    with app.working():
+        session.cancel(app.store, batch_ids, app.pace(poll), app.say, wait=not no_wait)
 
 
 @main.command()

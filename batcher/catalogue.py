@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def checks(store: Store) -> tuple[Table, bool]:
     """Return what was checked, and whether all that must hold does. A missing key is no fault."""
     rows: list[tuple[str, str, str]] = []
     for package in ("needless", "duckdb", "openai", "anthropic", "tiktoken", "genai-prices"):
-        rows.append((f"package {package}", "ok", _version(package)))
+        rows.append((f"package {package}", "ok", version_of(package)))
     rows += [
         (f"key {key}", "ok" if os.environ.get(key) else "absent", f"judges {name}:…")
         for name, (_, key, _) in PROVIDERS.items()
@@ -56,11 +57,15 @@ def checks(store: Store) -> tuple[Table, bool]:
     return Table("Health", ("what", "state", "detail"), tuple(rows)), healthy
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the installed version, or this clone's own."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed as a package"
+        own = Path(__file__).parents[1] / "pyproject.toml"
+        if package != "needless" or not own.is_file():
+            return "not installed"
+        return str(tomllib.loads(own.read_text("utf-8"))["project"]["version"])
 
 
 def _key(name: str) -> str:

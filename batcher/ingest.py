@@ -13,6 +13,8 @@ from datetime import datetime
 from batcher.ledger import lines, note
 from batcher.prices import cost
 from batcher.providers.base import Batch, Poll, Provider, Reply
+from batcher.submit import learn_queue_limit
+from cache.errors import NotOurs
 from cache.store import Connection, Store, load
 
 #: Answers that come one by one are committed at least this often, in seconds and in number.
@@ -29,12 +31,15 @@ def ingest(
     """Fetch the results of an ended batch and store them, then close the batch.
 
     Raises ``Unreachable`` when the results could not be had whole; nothing is lost then, and the
-    batch stays open. A batch that failed as a whole closes as ``refused``: its prompts are due
-    again, with no attempt used up.
+    batch stays open. Raises ``NotOurs`` when all of them are another batch's. A batch that failed
+    as a whole closes as ``refused``: its prompts are due again, with no attempt used up.
     """
     if poll.status == "failed":
+        detail = {"reason": poll.problem, **poll.detail}
         with store.writing() as con:
-            note(con, batch.batch_id, "refused", now(), {"reason": poll.problem, **poll.detail})
+            if poll.queue_full:
+                detail["queue_limit"] = learn_queue_limit(con, batch, poll.queue_limit)
+            note(con, batch.batch_id, "refused", now(), detail)
         return
     remote_id = batch.remote_id or batch.token
     replies = provider.fetch(remote_id, lines(store, batch.batch_id))
@@ -46,9 +51,16 @@ def ingest(
             _close(con, batch, poll, now())
         return
     everything = list(replies)
+    told = provider.tags_batches or not everything
+    if not told and not any(_is_ours(batch, reply) for reply in everything):
+        raise NotOurs(f"{remote_id} holds other requests than batch {batch.batch_id}")
     with store.writing() as con:
         _store(con, batch, everything, now())
         _close(con, batch, poll, now())
+
+
+def _is_ours(batch: Batch, reply: Reply) -> bool:
+    return (reply.custom_id or "").startswith(f"{batch.token}-")
 
 
 def _lots(replies: Iterator[Reply], now: Callable[[], datetime]) -> Iterator[list[Reply]]:

@@ -53,7 +53,9 @@ def read_line(line: bytes) -> Reply:
             body = {"error": {"message": body}}
     body = body if isinstance(body, dict) else {}
     if status != 200 or not body:
-        return wire.failure(custom_id, status or 0, body.get("error") or fields.get("error"), raw)
+        # A 200 with nothing in it is the provider's fault, as a status of 0 is.
+        status = 0 if status in (None, 200) else status
+        return wire.failure(custom_id, status, body.get("error") or fields.get("error"), raw)
     return wire.reply(custom_id, body, raw)
 
 

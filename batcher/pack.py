@@ -23,7 +23,9 @@ class Due:
 
 def fits(due: Due, limits: Limits) -> bool:
     """Tell whether a prompt can be sent at all."""
-    return due.n_bytes + ENVELOPE <= min(limits.line_bytes, limits.bytes)
+    return due.n_bytes + ENVELOPE <= min(limits.line_bytes, limits.bytes) and (
+        limits.tokens is None or due.n_input_tokens <= limits.tokens
+    )
 
 
 def pack(prompts: Iterable[Due], limits: Limits) -> Iterator[list[Due]]:
@@ -32,15 +34,20 @@ def pack(prompts: Iterable[Due], limits: Limits) -> Iterator[list[Due]]:
     Raises ``ValueError`` for a prompt that fits nowhere: sort those out first with ``fits``.
     """
     shard: list[Due] = []
-    size = 0
+    size = tokens = 0
     for due in prompts:
         if not fits(due, limits):
             raise ValueError(f"prompt {due.prompt_hash} of {due.n_bytes} bytes fits no batch")
         line = due.n_bytes + ENVELOPE
-        if shard and (len(shard) >= limits.requests or size + line > limits.bytes):
+        if shard and (
+            len(shard) >= limits.requests
+            or size + line > limits.bytes
+            or (limits.tokens is not None and tokens + due.n_input_tokens > limits.tokens)
+        ):
             yield shard
-            shard, size = [], 0
+            shard, size, tokens = [], 0, 0
         shard.append(due)
         size += line
+        tokens += due.n_input_tokens
     if shard:
         yield shard

@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from batcher.ingest import ingest
 from batcher.ledger import OpenBatch, Scope, make_scope, note, open_batches
 from batcher.predict import predict
-from batcher.providers.base import Poll, Provider
-from batcher.submit import DOUBT, Connect, is_doubtful, prepare, send, settle_doubt
-from cache.errors import NotVisible, Unreachable
+from batcher.providers.base import Batch, Poll, Provider
+from batcher.submit import DOUBT, Connect, disown, is_doubtful, prepare, send, settle_doubt
+from cache.errors import MissingKey, NotOurs, NotVisible, Unreachable
 from cache.store import Store
 
 #: A batch unknown to its provider may be one that its servers have not all heard of yet.
@@ -53,6 +53,7 @@ class Standing:
 
     open: int = 0
     parked: int = 0
+    held_back: bool = False
     changed: bool = False
     problems: list[str] = field(default_factory=list)
 
@@ -77,6 +78,8 @@ def advance(
     """
     pause = pace.pauses()
     problems: list[str] = []
+    if collect:
+        predict(store)  # what is answered already needs no batch
     while True:
         # After a refusal nothing new is claimed: the same lines would be refused again.
         made = 0 if problems or not claim else prepare(store, scope, connect, pace.now())
@@ -93,7 +96,7 @@ def advance(
         more = claim and not problems and _due(store, scope)
         if not collect or not wait or (not standing.open and not more):
             return standing
-        if standing.open:
+        if standing.open or standing.held_back:
             pace.sleep(pause(standing.changed or made > 0))
 
 
@@ -111,7 +114,11 @@ def _look_round(
         batches = open_batches(con, scope)
     for one in batches:
         before = one.status
-        status = _move(store, one, connect, pace, say, standing, collect=collect)
+        try:
+            status = _move(store, one, connect, pace, say, standing, collect=collect)
+        except MissingKey as error:
+            standing.problems.append(f"{one.batch.batch_id}: {error}")
+            status = "parked"
         standing.changed |= status != before
         if status == "parked":
             standing.parked += 1
@@ -134,6 +141,14 @@ def _move(
     batch = one.batch
     provider = connect(batch.provider, batch.base_url, batch.mode)
     if is_doubtful(one.status):
+        if provider.key_fingerprint != one.key_fingerprint:
+            # Another key may not see it; sending it again would then pay for it twice.
+            standing.problems.append(
+                f"{batch.batch_id}: it may exist at {batch.provider}, created with the key "
+                f"{one.key_fingerprint}; the key now set is {provider.key_fingerprint}. Set the "
+                "first one again, so that it can be looked for"
+            )
+            return "parked"
         found = settle_doubt(store, provider, one, pace.now(), doubt=pace.doubt)
         if found == "unknown":
             say(f"{batch.batch_id}: its creation is in doubt; looking for it at {batch.provider}")
@@ -141,12 +156,17 @@ def _move(
         if found == "adopted":
             say(f"{batch.batch_id}: found at {batch.provider} and adopted")
         one = _again(store, one)
+    if one.status == "prepared" and not provider.tags_batches and _doubts(store, batch):
+        say(f"{batch.batch_id}: waits until it is known what became of another batch")
+        return one.status
     if one.status == "prepared":
         problem = send(store, provider, batch, pace.now)
         one = _again(store, one)
         if problem:
             say(f"{batch.batch_id}: not sent: {problem}")
-            if one.status == "refused":
+            if _is_held_back(store, batch):
+                standing.held_back = True
+            elif one.status == "refused":
                 standing.problems.append(f"{batch.batch_id}: {problem}")
             return one.status
         if not provider.answers_live:
@@ -160,12 +180,7 @@ def _move(
         say(f"{batch.batch_id}: cannot be asked now: {error}")
         return one.status
     except NotVisible as error:
-        if pace.now() - batch.created_at < pace.grace:
-            return one.status
-        if one.status != "parked":
-            _note(store, batch.batch_id, "parked", pace.now(), reason=str(error))
-            say(f"{batch.batch_id}: {error}")
-        return "parked"
+        return _park(store, one, pace, say, str(error), since=batch.created_at)
     return _bring_home(store, provider, one, poll, pace, say, standing)
 
 
@@ -188,14 +203,53 @@ def _bring_home(
         return poll.status
     try:
         ingest(store, provider, batch, poll, pace.now)
-    except (Unreachable, NotVisible) as error:
+    except Unreachable as error:
         say(f"{batch.batch_id}: its results cannot be had now: {error}")
         return poll.status
-    if poll.status == "failed" and not poll.queue_full:
+    except NotVisible as error:
+        return _park(store, one, pace, say, f"its results are gone: {error}", since=one.since)
+    except NotOurs as error:
+        say(f"{batch.batch_id}: {error}; looking for it again")
+        disown(store, batch, pace.now())
+        return "in_doubt"
+    if poll.queue_full:
+        standing.held_back = True
+    elif poll.status == "failed":
         standing.problems.append(f"{batch.batch_id}: failed at {batch.provider}: {poll.problem}")
     provider.clean(batch.remote_id or "")
     tell(f"{batch.batch_id}: results stored")
     return _again(store, one).status
+
+
+def _park(
+    store: Store,
+    one: OpenBatch,
+    pace: Pace,
+    say: Callable[[str], None],
+    reason: str,
+    *,
+    since: datetime,
+) -> str:
+    """Set a batch aside that its provider does not show; its prompts stay spoken for.
+
+    Nothing is sent again: what is not visible may have been paid for.
+    """
+    if pace.now() - since < pace.grace:
+        return one.status
+    if one.status != "parked":
+        _note(store, one.batch.batch_id, "parked", pace.now(), reason=reason)
+        say(f"{one.batch.batch_id}: set aside: {reason}")
+    return "parked"
+
+
+def _is_held_back(store: Store, batch: Batch) -> bool:
+    """Tell whether a batch was refused only because too much was waiting already."""
+    with store.reading() as con:
+        row = con.execute(
+            "select detail ->> 'queue_limit' from batch_states where batch_id = $1",
+            [batch.batch_id],
+        ).fetchone()
+    return bool(row and row[0])
 
 
 def _again(store: Store, one: OpenBatch) -> OpenBatch:
@@ -212,6 +266,17 @@ def _again(store: Store, one: OpenBatch) -> OpenBatch:
 def _counts(poll: Poll) -> str:
     done, total = poll.detail.get("completed"), poll.detail.get("total")
     return f" ({done} of {total})" if done is not None and total else ""
+
+
+def _doubts(store: Store, batch: Batch) -> bool:
+    """Tell whether the fate of another batch at the same provider is not known."""
+    with store.reading() as con:
+        rows = con.execute(
+            "select status from batch_states where is_open and batch_id != $1 and provider = $2 "
+            "and base_url = $3",
+            [batch.batch_id, batch.provider, batch.base_url],
+        ).fetchall()
+    return any(is_doubtful(row[0]) for row in rows)
 
 
 def _note(store: Store, batch_id: str, status: str, now: datetime, **detail: object) -> None:

@@ -58,6 +58,8 @@ def ask(
 ) -> Scope | None:
     """Store a selection's requests; None when ``agree`` says no to what is about to be sent."""
     ensure_inputs(store, say, pace.now())
+    for judge in selection.judges:
+        connect(judge.provider, "", judge.mode)  # a key that is missing is better told now
     expand(store, selection, now=pace.now, progress=progress)
     scope = Scope(selection=selection)
     for provider, model, mode, prompts, tokens in due_totals(store, scope):

@@ -1,9 +1,9 @@
 """How the whole path scales: plan and shard, ingest, storage, metrics, each against a floor.
 
-    python benchmarks/scale.py [--requests 10000 100000] [--kilobytes 3.5 28] [--predictions 1000000]
+    python benchmarks/scale.py [--requests 10000 100000] [--kilobytes 3.5 28]
 
-Every figure is taken in the same run as its floor, in CPU and wall seconds, each in a process of its
-own, so that peak memory is that part's alone. The floors:
+Every figure is taken in the same run as its floor, in CPU and wall seconds, each in a process of
+its own, so that peak memory is that part's alone. The floors:
 
 plan+shard   serialise the same requests, SHA-256 them, write the same bytes
 ingest       parse the same result lines, insert their fields in bulk, commit

@@ -9,8 +9,10 @@ NeedlessError                exit 1
 ├── ProviderError            exit 1   a provider refused, or answered what cannot be used
 │   ├── MissingKey                    no API key in the environment
 │   ├── Refused                       a definite no: nothing was created
+│   ├── QueueFull                     too much of ours waits there already: nothing was created
 │   ├── InDoubt                       no clear answer: something may have been created
 │   ├── NotVisible                    the provider does not know the batch under this key
+│   ├── NotOurs                       a batch that was taken for ours holds other requests
 │   └── Unreachable                   a passing fault: nothing changed, ask again later
 ├── Unfinished               exit 3   work is still open at a provider
 └── Unanswered               exit 4   finished, but some prompts have no answer
@@ -65,12 +67,24 @@ class Refused(ProviderError):
         self.code = code
 
 
+class QueueFull(ProviderError):
+    """Too many tokens are waiting at the provider already; nothing was created."""
+
+    def __init__(self, message: str, *, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class InDoubt(ProviderError):
     """The provider gave no clear answer: a batch may exist there."""
 
 
 class NotVisible(ProviderError):
     """The provider does not know this batch under this key."""
+
+
+class NotOurs(ProviderError):
+    """A batch that was taken for ours by its time and size holds other requests."""
 
 
 class Unreachable(ProviderError):

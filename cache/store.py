@@ -89,14 +89,25 @@ class Store:
             con.close()
 
     def query(self, statement: str) -> tuple[tuple[str, ...], list[Row]]:
-        """Run one read-only statement of a user's; return column names and rows."""
-        with self.reading() as con:
-            try:
-                result = con.execute(statement)
-                names = tuple(str(column[0]) for column in result.description or ())
-                return names, result.fetchall()
-            except duckdb.Error as error:
-                raise InputError(f"the statement failed: {error}") from error
+        """Run one read-only statement of a user's; return column names and rows.
+
+        It reaches neither other files nor this one in any other way, and so can change nothing.
+        """
+        with self.reading():
+            pass  # brings an older file up to date, and waits for its turn
+        # The whole connection is read-only: a database that is merely attached could be detached,
+        # and attached again to be written.
+        con = self._waited_for(lambda: duckdb.connect(str(self.path), read_only=True))
+        try:
+            con.execute("set enable_external_access = false")
+            con.execute("set lock_configuration = true")
+            result = con.execute(statement)
+            names = tuple(str(column[0]) for column in result.description or ())
+            return names, result.fetchall()
+        except duckdb.Error as error:
+            raise InputError(f"the statement failed: {error}") from error
+        finally:
+            con.close()
 
     def export(self, folder: Path) -> list[Path]:
         """Write every table to ``folder`` as Parquet, each whole or not at all."""
@@ -118,10 +129,14 @@ class Store:
         return written
 
     def _connect(self, *, read_only: bool) -> Connection:
+        return self._waited_for(lambda: _attached(self.path, read_only))
+
+    def _waited_for(self, opened: Callable[[], Connection]) -> Connection:
+        """Open the file, with patience while another process has it."""
         waited = 0.0
         while True:
             try:
-                return _attached(self.path, read_only)
+                return opened()
             except duckdb.Error as error:
                 if "Could not set lock" not in str(error):
                     raise _explained(self.path, error) from error
@@ -197,7 +212,8 @@ def load(con: Connection, table: str, rows: Iterable[object], *, unless: str = "
     for path, longest, fields in _staged(rows):
         columns = {name: types[name] for name in fields}
         shape = ", ".join(
-            f"{name}: '{'VARCHAR' if kind == 'JSON' else kind}'" for name, kind in columns.items()
+            f"\"{name}\": '{'VARCHAR' if kind == 'JSON' else kind}'"
+            for name, kind in columns.items()
         )
         anti = f"anti join {table} using ({unless})" if unless else ""
         row = con.execute(

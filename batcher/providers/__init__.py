@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 #: provider name: (module, environment variable of its key, what it is)
 PROVIDERS = {
     "offline": ("offline", "", "judges that are programs: no key, no network, no cost"),
+    "anthropic": ("anthropic", "ANTHROPIC_API_KEY", "Anthropic Message Batches"),
     "deepseek": ("deepseek", "DEEPSEEK_API_KEY", "DeepSeek, which has no batch API: asked live"),
     "openai": ("openai", "OPENAI_API_KEY", "OpenAI Batch, and servers that speak its protocol"),
 }
@@ -46,5 +47,6 @@ def connect(provider: str, base_url: str, mode: str) -> Provider:
             "or ask offline judges, which need none: --judge offline:rules"
         )
     # Live calls are the same for every server that speaks chat completions.
-    found = import_module(f"{__name__}.{module if mode == 'batch' else 'live'}")
+    live = mode == "live" and provider != "offline"
+    found = import_module(f"{__name__}.{'live' if live else module}")
     return cast("Provider", found.connect(base_url, key))

@@ -20,11 +20,15 @@ from prompts.render import Chat
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one batch may hold: lines, bytes of the finished file, bytes of one line."""
+    """What one batch may hold: lines, bytes of the finished file, bytes of one line.
+
+    ``tokens`` is what may wait at once, where a provider's refusal taught it.
+    """
 
     requests: int
     bytes: int
     line_bytes: int
+    tokens: int | None = None
 
 
 #: OpenAI allows 50,000 lines and 200 MB a file; below half of that nothing on the way objects.
@@ -73,7 +77,8 @@ class Poll:
     """A batch as the provider sees it now. ``detail`` is kept as JSON with the event.
 
     ``queue_full`` marks a batch that failed only because too much was waiting already: its
-    prompts are due again, and no attempt is used up.
+    prompts are due again, and no attempt is used up; ``queue_limit`` is the number of tokens that
+    the refusal named.
     """
 
     status: str
@@ -81,6 +86,7 @@ class Poll:
     detail: dict[str, object] = field(default_factory=dict)
     problem: str = ""
     queue_full: bool = False
+    queue_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,8 @@ class Provider(Protocol):
     limits: Limits
     #: Replies come one by one as they are paid for, and must be stored as they come.
     answers_live: bool
+    #: A batch of unknown fate can be told from any other; where not, only one may be in doubt.
+    tags_batches: bool
 
     @property
     def key_fingerprint(self) -> str:
@@ -120,7 +128,8 @@ class Provider(Protocol):
     def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
         """Send the prompts and return the provider's id of the batch.
 
-        Raises ``Refused`` when surely nothing was created, ``InDoubt`` when something may be.
+        Raises ``Refused`` or ``QueueFull`` when surely nothing was created, ``InDoubt`` when
+        something may be.
         """
         ...
 

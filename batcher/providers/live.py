@@ -33,6 +33,7 @@ class Live:
 
     limits = Limits(requests=100_000, bytes=500_000_000, line_bytes=100_000_000)
     answers_live = True
+    tags_batches = True
 
     def __init__(self, base_url: str, key: str, *, deadline: float = DEADLINE) -> None:
         """Take an address with its ``/v1``; the SDK is imported with the first call."""

@@ -62,6 +62,7 @@ class Offline:
 
     limits = Limits(requests=100_000, bytes=200_000_000, line_bytes=200_000_000)
     answers_live = True
+    tags_batches = True
     key_fingerprint = ""
 
     def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:

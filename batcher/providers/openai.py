@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from batcher import chat as wire
 from batcher.judge import Judge
 from batcher.lines import ends_well, read_lines, write_lines
 from batcher.providers.base import BATCH_LIMITS, Batch, Builder, Poll, Prompt, Reply
-from cache.errors import InDoubt, NotVisible, Refused, Unreachable
+from cache.errors import InDoubt, NotVisible, QueueFull, Refused, Unreachable
 from cache.hashing import digest
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class OpenAI:
 
     limits = BATCH_LIMITS
     answers_live = False
+    tags_batches = True
 
     def __init__(self, base_url: str, key: str) -> None:
         """Take an address with its ``/v1``; the SDK is imported with the first call."""
@@ -163,11 +165,15 @@ class OpenAI:
             detail=detail,
             problem=problem or "no reason given",
             queue_full=any(error.code == "token_limit_exceeded" for error in errors),
+            queue_limit=queue_limit(problem),
         )
 
     def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
         """Download both files whole, then yield their lines."""
         batch = self._retrieve(remote_id)
+        if str(batch.status).lower() not in _TERMINAL:
+            # One server of many may not have heard of the end yet.
+            raise Unreachable(f"{remote_id} is {batch.status}, and its results are not there yet")
         with tempfile.TemporaryDirectory(prefix="needless-") as folder:
             paths = []
             # Either id may be null, missing or "": an empty file is then no file.
@@ -182,7 +188,7 @@ class OpenAI:
         """Ask for the end; what a server says of an ended batch differs, and does not matter."""
         try:
             with _translated("cancel"):
-                self._client.batches.cancel(remote_id)
+                self._client.with_options(max_retries=0).batches.cancel(remote_id)
         except Refused:
             return
 
@@ -220,10 +226,18 @@ class OpenAI:
             size = path.stat().st_size
             with _translated("retrieve"):
                 announced = getattr(self._client.files.retrieve(file_id), "bytes", None)
-            if ends_well(path) and (announced in (None, size) or sizes.count(size) > 1):
+            # As long as announced is whole, whatever its last line is like; otherwise the last
+            # line must be readable, and the length the same each time.
+            if announced == size or (ends_well(path) and (not announced or size in sizes)):
                 return
             sizes.append(size)
         raise Unreachable(f"file {file_id} came incomplete three times")
+
+
+def queue_limit(text: str) -> int | None:
+    """Return the number of tokens that a refusal for a full queue names."""
+    found = re.search(r"limit:\s*([\d,._ ]*\d)", text, re.IGNORECASE)
+    return int(re.sub(r"\D", "", found[1])) if found else None
 
 
 def _seconds(value: object) -> float:
@@ -245,7 +259,8 @@ def _faults() -> tuple[type[Exception], ...]:
     import httpx2
     import openai
 
-    return (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError)
+    # AttributeError: the SDK trips over a list that is answered with a web page.
+    return (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, AttributeError)
 
 
 @contextmanager
@@ -266,12 +281,14 @@ def _of_status(call: str, error: openai.APIStatusError) -> Exception:
     status = error.status_code
     text = f"{call}: HTTP {status}: {error.message}"
     if "enqueued token limit" in str(error.message).lower():
-        return Unreachable(text)
+        return QueueFull(text, limit=queue_limit(text))
     if status == 429 and error.code == "insufficient_quota":
         return Refused(f"{text}; the account has no credit left", code="insufficient_quota")
     if status == 429:
         after = error.response.headers.get("retry-after", "")
         return Unreachable(text, retry_after=float(after) if after.isdigit() else None)
+    if call == "cancel" and status < 500 and status != 408:
+        return Refused(text)  # an ended batch; servers differ in how they say so
     if status in (408, 409) or status >= 500:
         return InDoubt(text) if call == "create" else Unreachable(text)
     if call == "create" and status in (404, 405, 501):

@@ -13,9 +13,9 @@ def answer(gateway: Gateway, request: Request) -> Response:
     """Return the answer to an admin request."""
     with gateway.lock:
         try:
-            gateway.batches.settle()
+            gateway.settle()
             made = _act(gateway, request.path.removeprefix("/admin/"), request)
-            gateway.batches.settle()
+            gateway.settle()
         except Refused as refusal:
             return refusal.response()
         except (KeyError, TypeError, ValueError) as error:
@@ -37,11 +37,14 @@ def _act(gateway: Gateway, name: str, request: Request) -> Any:
         case "POST", "start_clock":
             gateway.clock.start()
         case "POST", "hold":
-            gateway.batches.hold(body.get("batch_id", "*"), body.get("status"), body.get("done"))
+            for queue in gateway.queues(body.get("batch_id", "*")):
+                queue.hold(body.get("batch_id", "*"), body.get("status"), body.get("done"))
         case "POST", "release":
-            gateway.batches.release(body.get("batch_id", "*"))
+            for queue in gateway.queues(body.get("batch_id", "*")):
+                queue.release(body.get("batch_id", "*"))
         case "POST", "expire":
-            gateway.batches.expire(body["batch_id"], body.get("done"))
+            for queue in gateway.queues(body["batch_id"]):
+                queue.expire(body["batch_id"], body.get("done"))
         case "POST", "faults":
             gateway.strikes.reset(Faults.parse(body))
         case "POST", "reset":

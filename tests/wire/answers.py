@@ -20,12 +20,14 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one answer; ``cached`` is a part of ``prompt``."""
+    """Tokens of one answer; ``cached`` and the written ones are parts of ``prompt``."""
 
     prompt: int
     completion: int
     cached: int = 0
     reasoning: int = 0
+    written_5m: int = 0
+    written_1h: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,22 @@ def fingerprint(body: object) -> str:
 
 
 def prompt_text(body: dict[str, Any]) -> str:
-    """Return the text of all messages, in order."""
-    return "".join(_content(message) for message in _messages(body))
+    """Return the text of tools and system, where they are the body's own, and all messages."""
+    tools = body.get("tools")
+    before = [tool_text(tool) for tool in tools] if isinstance(tools, list) else []
+    before.append(_content({"content": body.get("system")}))
+    return "".join(before + [_content(message) for message in _messages(body)])
+
+
+def block_text(block: Any) -> str:
+    """Return the text of one block of a content list."""
+    return str(block.get("text", "")) if isinstance(block, dict) else ""
+
+
+def tool_text(tool: Any) -> str:
+    """Return a tool of the Messages API as JSON; a tool of another API counts as nothing."""
+    known = isinstance(tool, dict) and "input_schema" in tool
+    return _canonical(tool).decode() if known else ""
 
 
 def prompt_tokens(body: dict[str, Any]) -> int:
@@ -117,18 +133,28 @@ def _messages(body: dict[str, Any]) -> list[dict[str, Any]]:
 def _content(message: dict[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+        return "".join(map(block_text, content))
     return content if isinstance(content, str) else ""
 
 
 def _text(body: dict[str, Any], digest: bytes) -> str:
-    wanted = body.get("response_format")
-    schema = wanted.get("json_schema", {}).get("schema") if isinstance(wanted, dict) else None
-    if not isinstance(schema, dict):
+    schema = _schema(body)
+    if schema is None:
         schema = {"properties": {"reason": {"type": "string"}, "redundant": {"type": "boolean"}}}
     definitions = schema.get("$defs") or schema.get("definitions") or {}
     chooser = Chooser(digest, _positions(body), definitions)
     return msgspec.json.encode(chooser.value(schema)).decode()
+
+
+def _schema(body: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema the answer must hold to, wherever the vendor's API puts it."""
+    wanted, config = body.get("response_format"), body.get("output_config")
+    places = [
+        wanted.get("json_schema", {}) if isinstance(wanted, dict) else None,
+        config.get("format") if isinstance(config, dict) else None,
+    ]
+    found = [place.get("schema") for place in places if isinstance(place, dict)]
+    return next((schema for schema in found if isinstance(schema, dict)), None)
 
 
 def _positions(body: dict[str, Any]) -> list[int]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.wire.input_file import InputFile, Line
 from tests.wire.result_files import Results
 from tests.wire.settings import Settings
 
+T = TypeVar("T")
 TERMINAL = ("completed", "failed", "expired", "cancelled")
 _STAMPS = (
     "in_progress",
@@ -81,11 +83,7 @@ class Batch:
 
     def shuffled(self) -> list[Line]:
         """Return the requests in the order they run in: never that of the file."""
-        lines = list(self.source.lines)
-        random.Random(self.source.sha256).shuffle(lines)
-        if len(lines) > 1 and lines == list(self.source.lines):
-            lines.reverse()
-        return lines
+        return shuffled(self.source.lines, self.source.sha256)
 
     def next_step(self, settings: Settings, *, stuck: bool) -> tuple[float, str] | None:
         """Return when the batch moves next and where to, unless it stays for ever."""
@@ -144,6 +142,15 @@ class Batch:
         if self.results is None:
             return _counts(size, self.done_by(now, settings), 0)
         return _counts(size, self.results.completed, self.results.failed)
+
+
+def shuffled(requests: Sequence[T], seed: str) -> list[T]:
+    """Return the requests in an order that is another one, and the same for the same seed."""
+    mixed = list(requests)
+    random.Random(seed).shuffle(mixed)
+    if len(mixed) > 1 and mixed == list(requests):
+        mixed.reverse()
+    return mixed
 
 
 def _counts(total: int, completed: int, failed: int) -> dict[str, int]:

@@ -25,6 +25,11 @@ class Control:
 
     base_url: str
 
+    @property
+    def anthropic_url(self) -> str:
+        """Where an Anthropic client finds the service: its paths bring their own ``/v1``."""
+        return self.base_url.removesuffix("/v1")
+
     def log(self) -> Log:
         """Return the provider's book."""
         return cast("Log", self._call("GET", "log"))

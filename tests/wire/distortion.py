@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.wire.exchange import Delivery, Response, json_response
 from tests.wire.faults import CallFault
+from tests.wire.message_batch import unfinished
 
 _PAGE = b"<!doctype html><html><body><h1>We will be back soon</h1></body></html>"
 _DELIVERIES: dict[str, Delivery] = {
@@ -40,15 +41,21 @@ def distort(response: Response, rules: Iterable[CallFault]) -> Response:
 
 def _bend(value: dict[str, Any], rule: CallFault) -> dict[str, Any]:
     """Change one object, or every object of a list."""
-    if isinstance(value.get("data"), list) and value.get("object") == "list":
+    listed = value.get("object") == "list" or "has_more" in value
+    if isinstance(value.get("data"), list) and listed:
         return {**value, "data": [_bend(item, rule) for item in value["data"]]}
+    status = "processing_status" if "processing_status" in value else "status"
     match rule.kind:
         case "unknown_status":
-            return {**value, "status": rule.value or "paused"}
+            return {**value, status: rule.value or "paused"}
         case "upper_status":
-            return {**value, "status": str(value.get("status")).upper()}
+            return {**value, status: str(value.get(status)).upper()}
         case "counts_null":
             return {**value, "request_counts": None}
+        case "backwards" if status == "processing_status":
+            counts = unfinished(sum(value["request_counts"].values()))
+            results = {"ended_at": None, "results_url": None, "request_counts": counts}
+            return {**value, status: "in_progress", **results}
         case "backwards":
             results = {"output_file_id": None, "error_file_id": None, "completed_at": None}
             return {**value, "status": "in_progress", **results}

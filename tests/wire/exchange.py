@@ -11,6 +11,8 @@ import msgspec
 
 #: How the bytes travel. Everything but ``whole`` and ``small_chunks`` ends the connection.
 Delivery = Literal["whole", "drop", "cut_length", "cut_close", "cut_chunked", "small_chunks"]
+#: Whose shape of errors and headers an answer has.
+Vendor = Literal["openai", "anthropic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,12 @@ class Request:
     body: bytes
     key: str = ""
     args: tuple[str, ...] = ()
+
+    @property
+    def vendor(self) -> Vendor:
+        """Whose API is spoken, as path and headers tell."""
+        ours = f"{self.path}/".startswith("/v1/messages/") or "anthropic-version" in self.headers
+        return "anthropic" if ours else "openai"
 
     @property
     def retry_count(self) -> int:

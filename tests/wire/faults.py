@@ -31,15 +31,18 @@ CallKind = Literal[
     "backwards",  # a state the batch has left already
 ]
 LineKind = Literal[
-    "http_error",  # ``status`` and ``code`` in response.body.error, error null
-    "request_timeout",  # response null, error code request_timeout
-    "no_response_key",  # an error line without the key ``response``
+    "http_error",  # ``status`` and ``code`` in response.body.error, error null; or errored
+    "request_timeout",  # response null, error code request_timeout; or errored
+    "no_response_key",  # an error line without the key ``response``, or ``result``
     "status_zero",  # status code 0, empty body, error null
-    "body_null",  # status code 200 without a body
-    "string_body",  # the body is a string that holds JSON
+    "body_null",  # status code 200 without a body; succeeded without a message
+    "string_body",  # the body, or the message, is a string that holds JSON
     "refusal",
     "length",  # the answer is cut half way
-    "empty_choices",
+    "empty_choices",  # or an empty content list
+    "thinking",  # a message whose text comes after a thinking block
+    "stop_reason",  # a message with ``value`` (pause_turn) for its stop_reason
+    "unknown_result",  # a result of the type ``value`` (postponed) and nothing else
     "content_null",
     "content_filter",  # nothing said, no refusal text either
     "no_usage",
@@ -80,7 +83,8 @@ class LineFault:
     """A fault of single requests: lines of a batch, and live calls where that makes sense.
 
     Three regular expressions choose: the custom id, the model, and the canonical body.
-    ``in_output`` puts a failed line into the output file instead of the error file.
+    ``in_output`` puts a failed line into the output file instead of the error file. For a message,
+    the type of an ``http_error`` follows from ``status`` unless ``value`` names another.
     """
 
     kind: LineKind
@@ -98,7 +102,14 @@ class LineFault:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Everything that is wrong with the service."""
+    """Everything that is wrong with the service.
+
+    ``stuck_finalizing`` is a message batch that stays in progress. ``params_refused`` says when a
+    message batch is told of bad params, and ``sampling_refused`` when of sampling parameters, which
+    the API version 2026-10-21 is without; in a live call any of it is refused at once.
+    ``single_error_nesting`` leaves out the outer of the two errors of an errored result.
+    ``results_base`` replaces scheme and host of results_url; "" makes it relative.
+    """
 
     calls: tuple[CallFault, ...] = ()
     lines: tuple[LineFault, ...] = ()
@@ -119,6 +130,10 @@ class Faults:
     unknown_models: tuple[str, ...] = ()
     prefix_cache: bool = False
     vary_repeats: bool = False
+    params_refused: Literal["per_line", "at_create"] = "per_line"
+    sampling_refused: Literal["per_line", "at_create", "never"] = "per_line"
+    single_error_nesting: bool = False
+    results_base: str | None = None
 
     @classmethod
     def parse(cls, value: object) -> Faults:

@@ -10,17 +10,24 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tests.wire import anthropic_errors
+from tests.wire.anthropic_batches import AnthropicBatches
+from tests.wire.anthropic_messages import AnthropicMessages
 from tests.wire.clock import Clock
 from tests.wire.distortion import distort, web_page
-from tests.wire.exchange import Refused, Request, Response, Route
+from tests.wire.exchange import Refused, Request, Response, Route, Vendor
 from tests.wire.faults import CallFault, Faults, Strikes
 from tests.wire.ledger import Ledger
+from tests.wire.message_model import MessageModel
+from tests.wire.message_order import models_in
 from tests.wire.model import Model
 from tests.wire.openai_batches import OpenAIBatches
 from tests.wire.openai_chat import OpenAIChat
 from tests.wire.openai_files import OpenAIFiles
 from tests.wire.settings import Settings
 
+#: Routes whose fault patterns can choose by the models in the body.
+_WITH_MODELS = ("messages.batches.create", "messages.create")
 #: As much of a body as fault patterns look at.
 _SUBJECT = 65_536
 
@@ -45,7 +52,25 @@ class Gateway:
             self.clock, self.ledger, self.strikes, self.settings, files, model
         )
         chat = OpenAIChat(self.ledger, self.settings, model)
-        self.routes: list[Route] = [*files.routes(), *self.batches.routes(), *chat.routes()]
+        message_model = MessageModel(self.clock, self.ledger, self.strikes)
+        self.message_batches = AnthropicBatches(
+            self.clock, self.ledger, self.strikes, self.settings, message_model
+        )
+        messages = AnthropicMessages(self.ledger, message_model)
+        parts = (files, self.batches, chat, self.message_batches, messages)
+        self.routes: list[Route] = [route for part in parts for route in part.routes()]
+
+    def settle(self) -> None:
+        """Make every move of every batch that is due."""
+        self.batches.settle()
+        self.message_batches.settle()
+
+    def queues(self, batch_id: str) -> list[OpenAIBatches | AnthropicBatches]:
+        """Return who keeps a batch; all of them for ``*``."""
+        if batch_id == "*":
+            return [self.batches, self.message_batches]
+        mine = batch_id.startswith(self.message_batches.prefix)
+        return [self.message_batches if mine else self.batches]
 
     def close(self) -> None:
         """End every delay, so that no thread outlives the service."""
@@ -56,26 +81,26 @@ class Gateway:
         try:
             return self._answer(request)
         except Refused as refusal:
-            return refusal.response()
+            return anthropic_errors.refused(refusal, request.vendor)
 
     def _answer(self, request: Request) -> Response:
         with self.lock:
             found, request = self._find(request)
             self.ledger.call(found.name, request.retry_count)
             request = replace(request, key=self._key(request))
-            if self.strikes.faults.no_batch_api and found.name.startswith("batches."):
+            if self.strikes.faults.no_batch_api and "batches." in found.name:
                 raise Refused(404, f"Unknown request URL: {request.method} {request.path}")
             rules = self.strikes.call(found.name, self._subject(found, request))
         self._wait(rules, "delay")
         for rule in rules:
             if rule.kind == "status":
-                return _status(rule)
+                return _status(rule, request.vendor)
             if rule.kind == "drop":
                 return Response(0, b"", delivery="drop")
             if rule.kind == "html":
                 return web_page()
         with self.lock:
-            self.batches.settle()
+            self.settle()
             response = found.act(request)
         self._wait(rules, "delay_after")
         return distort(response, rules)
@@ -104,6 +129,8 @@ class Gateway:
         text = f"{request.path}\n{request.body[:_SUBJECT].decode('utf-8', 'replace')}"
         if found.name == "batches.create" and self.strikes.faults.calls:
             text += f"\nmodel={self.batches.model_of_file(request.json().get('input_file_id'))}"
+        elif found.name in _WITH_MODELS and self.strikes.faults.calls:
+            text += "".join(f"\nmodel={name}" for name in models_in(request.body))
         return text
 
     def _wait(self, rules: Sequence[CallFault], kind: str) -> None:
@@ -112,7 +139,9 @@ class Gateway:
                 self._closing.wait(rule.seconds)
 
 
-def _status(rule: CallFault) -> Response:
+def _status(rule: CallFault, vendor: Vendor) -> Response:
     headers = {} if rule.retry_after is None else {"Retry-After": rule.retry_after}
+    if vendor == "anthropic":
+        return anthropic_errors.failure(rule.status, rule.message, rule.code or "", headers)
     kind = "server_error" if rule.status >= 500 else "invalid_request_error"
     return Refused(rule.status, rule.message, kind=kind, code=rule.code, headers=headers).response()

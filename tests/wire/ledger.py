@@ -10,10 +10,16 @@ from typing import TypedDict
 
 from tests.wire.answers import Usage
 
+_POLLS = (
+    *("batches.retrieve", "batches.list"),
+    *("messages.batches.retrieve", "messages.batches.list"),
+)
+
 
 class Create(TypedDict):
-    """One accepted batch creation."""
+    """One accepted batch creation; ``vendor`` is openai or anthropic."""
 
+    vendor: str
     batch_id: str
     input_file_id: str
     retry_count: int
@@ -35,10 +41,11 @@ class Upload(TypedDict):
 
 
 class Tokens(TypedDict):
-    """Billed tokens; ``cached`` is a part of ``prompt``."""
+    """Billed tokens; ``cached`` and ``written`` (to a cache) are parts of ``prompt``."""
 
     prompt: int
     cached: int
+    written: int
     completion: int
 
 
@@ -54,6 +61,7 @@ class Log(TypedDict):
     files: list[Upload]
     uploads: int
     chat_calls: int
+    message_calls: int
     polls: int
     deletes: int
     deleted: list[str]
@@ -84,7 +92,7 @@ class Ledger:
         self.bodies: Counter[str] = Counter()
         self.answered_custom_ids: Counter[str] = Counter()
         self.answered_bodies: Counter[str] = Counter()
-        self.tokens = Tokens(prompt=0, cached=0, completion=0)
+        self.tokens = Tokens(prompt=0, cached=0, written=0, completion=0)
 
     def call(self, route: str, retry_count: int) -> None:
         """Count one HTTP request."""
@@ -96,6 +104,7 @@ class Ledger:
         """Add the tokens of one answer."""
         self.tokens["prompt"] += usage.prompt
         self.tokens["cached"] += usage.cached
+        self.tokens["written"] += usage.written_5m + usage.written_1h
         self.tokens["completion"] += usage.completion
 
     def log(self, struck: dict[str, int]) -> Log:
@@ -105,7 +114,8 @@ class Ledger:
             files=list(self.files),
             uploads=len(self.files),
             chat_calls=self.calls["chat.create"],
-            polls=self.calls["batches.retrieve"] + self.calls["batches.list"],
+            message_calls=self.calls["messages.create"],
+            polls=sum(self.calls[name] for name in _POLLS),
             deletes=len(self.deleted),
             deleted=list(self.deleted),
             cancelled=list(self.cancelled),

@@ -56,7 +56,7 @@ class Model:
         sha256 = hashlib.sha256(text).hexdigest()
         given = self._sample(body, sha256)
         if rule is not None:
-            given = _bend(given, rule)
+            given = bend(given, rule)
         self._ledger.answered_bodies[sha256] += 1
         if custom_id:
             self._ledger.answered_custom_ids[custom_id] += 1
@@ -92,7 +92,7 @@ class Model:
             raise Refused(400, "stream is not supported here.", param="stream")
 
 
-def _bend(given: Answer, rule: LineFault) -> Answer:
+def bend(given: Answer, rule: LineFault) -> Answer:
     """Return the answer as the rule wants it."""
     text = given.text or ""
     match rule.kind:

@@ -126,6 +126,7 @@ class OpenAIBatches:
             self._ledger.bodies[line.body_sha256] += 1
         self._ledger.creates.append(
             Create(
+                vendor="openai",
                 batch_id=order.id,
                 input_file_id=order.input_file_id,
                 retry_count=retry_count,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,11 +89,16 @@ def _write(results: Results, custom_id: str, reply: Reply) -> None:
     results.failed += not good
     if good:
         results.count(reply.body)
-    target.extend(_bent(text, rule))
+    target.extend(bent(text, rule, _contradict))
 
 
-def _bent(text: bytes, rule: LineFault | None) -> list[bytes]:
-    """Return the line, or what a rule about whole lines makes of it."""
+def bent(
+    text: bytes, rule: LineFault | None, contradict: Callable[[dict[str, Any]], None]
+) -> list[bytes]:
+    """Return the line, or what a rule about whole lines makes of it.
+
+    ``contradict`` changes a decoded line so that it holds another answer.
+    """
     match rule.kind if rule is not None else None:
         case "missing":
             return []
@@ -101,8 +106,7 @@ def _bent(text: bytes, rule: LineFault | None) -> list[bytes]:
             return [text, text]
         case "duplicate_other":
             value = msgspec.json.decode(text)
-            choice = value["response"]["body"]["choices"][0]["message"]
-            choice["content"] = (choice["content"] or "")[::-1]
+            contradict(value)
             return [text, _encode(value)]
         case "unknown_id":
             value = msgspec.json.decode(text)
@@ -112,6 +116,11 @@ def _bent(text: bytes, rule: LineFault | None) -> list[bytes]:
             return [text[: len(text) // 2]]
         case _:
             return [text]
+
+
+def _contradict(line: dict[str, Any]) -> None:
+    choice = line["response"]["body"]["choices"][0]["message"]
+    choice["content"] = (choice["content"] or "")[::-1]
 
 
 def _answer_line(custom_id: str, reply: Reply, kind: str | None) -> bytes:

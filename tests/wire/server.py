@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.wire import admin
-from tests.wire.exchange import Refused, Request, Response
+from tests.wire import admin, anthropic_errors
+from tests.wire.exchange import Refused, Request, Response, Vendor
 from tests.wire.gateway import Gateway
 
 _SMALL = 7
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
             headers={name.lower(): value for name, value in self.headers.items()},
             body=self._body(),
         )
-        self._send(self._answer(request), started)
+        self._send(self._answer(request), started, request.vendor)
 
     def _answer(self, request: Request) -> Response:
         gateway = self._gateway
@@ -68,7 +68,8 @@ class Handler(BaseHTTPRequestHandler):
             # the retries of an SDK.
             with gateway.lock:
                 gateway.ledger.crashes.append(traceback.format_exc())
-            return Refused(500, "The loopback service crashed.", code="crash").response()
+            crash = Refused(500, "The loopback service crashed.", code="crash")
+            return anthropic_errors.refused(crash, request.vendor)
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
@@ -86,18 +87,15 @@ class Handler(BaseHTTPRequestHandler):
             pass
         return b"".join(chunks)
 
-    def _send(self, response: Response, started: float) -> None:
+    def _send(self, response: Response, started: float, vendor: Vendor) -> None:
         how = response.delivery
         if how == "drop":
             self.close_connection = True
             return
-        milliseconds = int((time.perf_counter() - started) * 1000)
         headers = {
             "Date": formatdate(self._gateway.clock.now(), usegmt=True),
             "Content-Type": response.content_type,
-            "x-request-id": "req_" + secrets.token_hex(16),
-            "openai-processing-ms": str(milliseconds),
-            "openai-version": "2020-10-01",
+            **_headers(vendor, started),
             **response.headers,
         }
         if how in ("cut_chunked", "small_chunks"):
@@ -124,6 +122,19 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
         else:
             self.wfile.write(half if how.startswith("cut") else body)
+
+
+def _headers(vendor: Vendor, started: float) -> dict[str, str]:
+    """Return the headers that only this vendor sends."""
+    if vendor == "anthropic":
+        organization = {"anthropic-organization-id": "org-loopback"}
+        return {"request-id": anthropic_errors.new_request_id(), **organization}
+    milliseconds = int((time.perf_counter() - started) * 1000)
+    return {
+        "x-request-id": "req_" + secrets.token_hex(16),
+        "openai-processing-ms": str(milliseconds),
+        "openai-version": "2020-10-01",
+    }
 
 
 class Server(ThreadingHTTPServer):

@@ -20,6 +20,9 @@ class Settings:
     max_requests: int = 50_000
     max_bytes: int = 200_000_000
     max_upload_bytes: int = 512_000_000
+    message_max_requests: int = 100_000
+    message_max_bytes: int = 256_000_000
+    message_result_life: float = 2_505_600.0
     models: tuple[str, ...] = ("gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini")
 
     @classmethod

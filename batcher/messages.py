@@ -1,0 +1,121 @@
+"""Anthropic's Messages wire format: bodies out of chats, replies out of result lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from batcher.judge import Judge
+from batcher.providers.base import Reply
+from cache.errors import UsageError
+from cache.hashing import canonical_bytes
+from prompts.answers import SCHEMAS
+from prompts.render import Chat
+
+ENDPOINT = "/v1/messages"
+
+#: Output tokens allowed when the judge names no cap.
+MAX_TOKENS = 4096
+
+#: Error types of a result that may pass by themselves.
+_PASSING = ("rate_limit_error", "timeout_error", "api_error", "overloaded_error")
+
+
+def bodies(judge: Judge) -> Callable[[Chat], bytes]:
+    """Return what makes a judge's request bodies; raises ``UsageError`` for its parameters."""
+    if judge.mode == "live":
+        raise UsageError(f"judge {judge}: anthropic judges are asked in batches; leave mode out")
+    cap, form = MAX_TOKENS, "json_schema"
+    for name, text in judge.sent_params.items():
+        if name == "max_tokens" and text.isdigit() and int(text) > 0:
+            cap = int(text)
+        elif name == "response_format" and text in ("json_schema", "text"):
+            form = text
+        else:
+            raise UsageError(
+                f"judge {judge}: no parameter {name}={text!r}; it takes: max_tokens, "
+                "response_format, base_url (the API has no sampling parameters any more)"
+            )
+
+    @lru_cache
+    def system(text: str) -> msgspec.Raw:
+        return msgspec.Raw(canonical_bytes([{"text": text, "type": "text"}]))
+
+    def body(chat: Chat) -> bytes:
+        found: dict[str, object] = {
+            "max_tokens": cap,
+            "messages": [{"content": chat.user, "role": "user"}],
+            "model": judge.model,
+            "system": system(chat.system),
+        }
+        if form == "json_schema":
+            wanted = {"schema": SCHEMAS[chat.answer], "type": "json_schema"}
+            found["output_config"] = {"format": wanted}
+        return canonical_bytes(found)
+
+    return body
+
+
+def read_line(line: bytes) -> Reply:
+    """Return what one result line says; unknown result types are errors, whatever the SDK says."""
+    raw = line.decode("utf-8", "replace")
+    try:
+        fields: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return Reply(None, "malformed", raw=raw, error=f"not JSON: {error}")
+    custom_id = fields.get("custom_id") if isinstance(fields, dict) else None
+    custom_id = custom_id if isinstance(custom_id, str) else None
+    result = fields.get("result") if isinstance(fields, dict) else None
+    result = result if isinstance(result, dict) else {}
+    kind = result.get("type")
+    if kind in ("canceled", "expired"):
+        return Reply(custom_id, "cancelled" if kind == "canceled" else "expired", raw=raw)
+    message = result.get("message")
+    if kind == "succeeded" and isinstance(message, dict):
+        return _message(custom_id, message, raw)
+    found = _mapping(result.get("error"))
+    if isinstance(found.get("error"), Mapping):
+        found = _mapping(found["error"])  # nested by the vendor, flat on some servers
+    name = str(found.get("type") or f"result type {kind!r}")
+    return Reply(
+        custom_id,
+        "error",
+        raw=raw,
+        error=f"{name}: {found.get('message') or 'no reason given'}",
+        is_transient=name in _PASSING,
+    )
+
+
+def _message(custom_id: str | None, message: Mapping[str, Any], raw: str) -> Reply:
+    blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
+    # Thinking may come first: only text blocks are the answer.
+    text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+    stop = message.get("stop_reason")
+    outcome = {
+        "max_tokens": "truncated",
+        "model_context_window_exceeded": "truncated",
+        "refusal": "refused",
+    }.get(str(stop), "ok" if text.strip() else "empty")
+    usage = _mapping(message.get("usage"))
+    fresh, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens") or 0
+    written = usage.get("cache_creation_input_tokens") or 0
+    return Reply(
+        custom_id=custom_id,
+        outcome=outcome,
+        raw=raw,
+        text=text or None,
+        finish_reason=stop if isinstance(stop, str) else None,
+        model=message.get("model") if isinstance(message.get("model"), str) else None,
+        # The vendor counts cached tokens beside the input; here input includes them.
+        input_tokens=fresh + read + written if isinstance(fresh, int) else None,
+        cached_tokens=read if isinstance(fresh, int) else None,
+        output_tokens=usage.get("output_tokens"),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
