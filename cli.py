@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,11 +52,17 @@ class App:
         return datetime.now(UTC)
 
     def pace(self, first: float = 15.0) -> "Pace":
-        """Real time, with the first pause between two looks."""
+        """Real time; every patience is a multiple of the first pause between two looks."""
         from batcher.resume import Pace
 
-        longest = max(first, min(300.0, first * 20))
-        return Pace(now=self.now, sleep=time.sleep, first=first, longest=longest)
+        return Pace(
+            now=self.now,
+            sleep=time.sleep,
+            first=first,
+            longest=first * 20,
+            doubt=timedelta(seconds=first * 8),
+            grace=timedelta(seconds=first * 20),
+        )
 
     def say(self, text: str) -> None:
         """Tell the user something on stderr: one plain line, or one JSON object."""
@@ -160,7 +166,7 @@ selection = options(
     click.option("--success-only/--all", "successes_only", default=True, help="Which runs."),
     click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
 )
-_poll = "Seconds between the first looks; pauses grow to 5 minutes."
+_poll = "Seconds between the first looks; pauses grow to 20 times that."
 waiting = options(
     click.option("--no-wait", is_flag=True, help="Look round once and leave."),
     click.option(

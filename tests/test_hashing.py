@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batcher.judge import parse
 from batcher.providers import builder
-from cache.hashing import canonical, digest, prompt_hash
+from cache.hashing import Identity, canonical, canonical_bytes, digest
 from cache.records import Step
 from prompts.render import Chat
 from prompts.scopes import Excerpt
@@ -23,23 +23,18 @@ OTHER_FORM = Chat("Judge.", "Is it redundant?", "positions", Excerpt((STEP,), (1
 
 def hashed(judge: str, chat: Chat = CHAT, repeat: int = 0) -> str:
     named = parse(judge)
-    out = builder(named.provider)(named, chat)
-    return prompt_hash(
-        out.body,
-        provider=named.provider,
-        base_url=out.base_url,
-        endpoint=out.endpoint,
-        repeat=repeat,
-    )
+    make = builder(named)
+    where = {"base_url": make.base_url, "endpoint": make.endpoint}
+    return Identity(provider=named.provider, **where).prompt_hash(make.body(chat), repeat)
 
 
 def test_the_hash_is_pinned() -> None:
     """A prompt that was paid for keeps its hash: to change these lines is to buy it again."""
-    where = {"provider": "openai", "base_url": "https://api.openai.com/v1", "endpoint": "/v1/x"}
-    assert prompt_hash('{"model":"m"}', **where) == "GOLDEN1"
-    assert prompt_hash('{"model":"m"}', repeat=2, **where) == "GOLDEN2"
-    assert hashed("openai:gpt-4o-mini") == "GOLDEN3"
-    assert hashed("offline:rules") == "GOLDEN4"
+    place = Identity(provider="openai", base_url="https://api.openai.com/v1", endpoint="/v1/x")
+    assert place.prompt_hash(b'{"model":"m"}') == "4fca4b10a8575851fa4a5141cdcf5b67"
+    assert place.prompt_hash(b'{"model":"m"}', 2) == "246cefb72680b1a93ece724e89fa0007"
+    assert hashed("openai:gpt-4o-mini") == "436e65b49506c58517322d77d9cee6a2"
+    assert hashed("offline:rules") == "5d5a6aa11f54ce50796a0b3fa9feb28a"
 
 
 def test_the_hash_is_of_canonical_json() -> None:
@@ -59,8 +54,8 @@ def test_the_hash_is_of_canonical_json() -> None:
         ensure_ascii=False,
         separators=(",", ":"),
     )
-    body = canonical({"a": None, "b": [1, "ü"]})
-    made = prompt_hash(body, provider="p", base_url="https://ö", endpoint="/e", repeat=3)
+    place = Identity(provider="p", base_url="https://ö", endpoint="/e")
+    made = place.prompt_hash(canonical_bytes({"a": None, "b": [1, "ü"]}), 3)
     assert made == sha256(text.encode()).hexdigest()[:32]
 
 
@@ -105,10 +100,8 @@ def test_how_it_travels_is_not_part_of_it(mode: str) -> None:
 def test_provider_and_endpoint_are_part_of_it() -> None:
     """The same body elsewhere is another prompt."""
     where = {"provider": "openai", "base_url": "u", "endpoint": "/e"}
-    made = {
-        prompt_hash("{}", **where | change)
-        for change in ({}, {"provider": "deepseek"}, {"base_url": "v"}, {"endpoint": "/f"})
-    }
+    changes = ({}, {"provider": "deepseek"}, {"base_url": "v"}, {"endpoint": "/f"})
+    made = {Identity(**(where | change)).prompt_hash(b"{}") for change in changes}
     assert len(made) == 4
 
 
