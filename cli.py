@@ -18,6 +18,7 @@ import click
 if TYPE_CHECKING:
     from batcher.ledger import Scope
     from batcher.resume import Pace
+    from batcher.selection import Selection
     from batcher.table import Table
     from cache.store import Store
 
@@ -156,14 +157,14 @@ def options(*some: Callable[[Command], Command]) -> Callable[[Command], Command]
 
 
 selection = options(
-    click.option("--dataset", "datasets", multiple=True, help="Only this data set."),
-    click.option("--domain", "domains", multiple=True, help="Only this domain."),
-    click.option("--strategy", "strategies", multiple=True, help="See `needless strategies`."),
-    click.option("--judge", "judges", multiple=True, help="provider:model?param=value."),
+    click.option("--dataset", multiple=True, help="Only this data set."),
+    click.option("--domain", multiple=True, help="Only this domain."),
+    click.option("--strategy", multiple=True, help="See `needless strategies`."),
+    click.option("--judge", multiple=True, help="provider:model?param=value."),
     click.option("--gold/--no-gold", default=False, help="Show the ground-truth actions."),
     click.option("--limit", type=click.IntRange(min=1), help="At most this many trajectories."),
     click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True),
-    click.option("--success-only/--all", "successes_only", default=True, help="Which runs."),
+    click.option("--success-only/--all", default=True, help="Which runs."),
     click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
 )
 _poll = "Seconds between the first looks; pauses grow to 20 times that."
@@ -215,9 +216,18 @@ def main(ctx: click.Context, db: Path, verbose: int, as_json: bool) -> None:
         logging.basicConfig(level=max(10, 30 - 10 * verbose), stream=sys.stderr)
 
 
+def selected(chosen: dict[str, Any]) -> "Selection":
+    """Return the selection that the flags of ``selection`` make."""
+    from batcher.session import select
+
+    several = {"dataset": "datasets", "domain": "domains", "strategy": "strategies"}
+    several |= {"judge": "judges", "success_only": "successes_only"}
+    return select(**{several.get(name, name): value for name, value in chosen.items()})
+
+
 def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
     """Store the requests of a selection, once the user agrees to what is to be sent."""
-    from batcher.session import ask, select
+    from batcher.session import ask
 
     def agree(question: str) -> bool:
         asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
@@ -229,7 +239,7 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
             bar.length = total
             bar.update(done - bar.pos)
 
-        made = select(**chosen)
+        made = selected(chosen)
         scope = ask(app.store, made, app.pace(), app.say, progress=progress, agree=agree)
     if scope is None:
         raise click.Abort
@@ -271,9 +281,9 @@ def import_(app: App, /, paths: tuple[Path, ...], labels: tuple[Path, ...], **ho
 def plan(app: App, /, form: str, **chosen: Any) -> None:
     """Show what a run would send and cost; nothing is sent."""
     from batcher import plan as planning
-    from batcher.session import ensure_inputs, select
+    from batcher.session import ensure_inputs
 
-    made = select(**chosen)
+    made = selected(chosen)
     ensure_inputs(app.store, app.say, app.now())
     app.show(planning.table(planning.plan(app.store, made, app.now())), form)
 

@@ -16,9 +16,10 @@ from batcher.providers import builder
 from batcher.providers.base import Builder
 from batcher.selection import Selection, read, trajectory_ids
 from batcher.tokens import ROUGH, Counter
+from cache.bulk import load, load_bodies
 from cache.hashing import Identity
 from cache.records import Trajectory
-from cache.store import ROW_GROUP, Store, load, load_bodies
+from cache.store import ROW_GROUP, Connection, Store
 from prompts.render import Chat, record, render
 from prompts.scopes import SCOPES
 from prompts.strategy import Strategy
@@ -162,6 +163,7 @@ def expand(
             asked += 1
             if chunk.is_full:
                 _write(store, chunk, now())
+                store.rest()
                 chunk = _Chunk()
         progress(done, len(ids))
     _write(store, chunk, now())
@@ -196,11 +198,23 @@ _REQUEST_KEY = (
 def _write(store: Store, chunk: _Chunk, now: datetime) -> None:
     if not chunk.requests:
         return
-    prompts = chunk.prompts
     with store.writing() as con:
         load(con, "requests", chunk.requests, unless=_REQUEST_KEY)
-        if load(con, "prompts", _prompt_rows(prompts.values(), now), unless="prompt_hash"):
-            load_bodies(con, ((name, one.body) for name, one in prompts.items()))
+        known = _known(con, list(chunk.prompts))
+        new = {name: one for name, one in chunk.prompts.items() if name not in known}
+        load(con, "prompts", _prompt_rows(new.values(), now))
+        if new:
+            load_bodies(con, ((name, one.body) for name, one in new.items()))
+
+
+def _known(con: Connection, names: list[str]) -> set[str]:
+    """Return which of these prompts are stored already."""
+    rows = con.execute(
+        "select replace(prompt_hash::varchar, '-', '') from prompts "
+        "semi join (select unnest($1::varchar[])::uuid as prompt_hash) using (prompt_hash)",
+        [names],
+    ).fetchall()
+    return {row[0] for row in rows}
 
 
 def _prompt_rows(chunk: Iterable[Asked], now: datetime) -> Iterator[dict[str, object]]:

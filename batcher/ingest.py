@@ -14,8 +14,9 @@ from batcher.ledger import lines, note
 from batcher.prices import cost
 from batcher.providers.base import Batch, Poll, Provider, Reply
 from batcher.submit import learn_queue_limit
+from cache.bulk import load
 from cache.errors import NotOurs
-from cache.store import Connection, Store, load
+from cache.store import Connection, Store
 
 #: Answers that come one by one are committed at least this often, in seconds and in number.
 COMMIT_SECONDS = 2.0

@@ -131,6 +131,7 @@ def all_lines(store: Store, batch_id: str) -> Iterator[Prompt]:
         found = con.execute(_QUERIES["unanswered_lines"], [batch_id, first, last])
         while rows := found.fetchmany(LINES_AT_ONCE):
             yield from (Prompt(*row) for row in rows)
+    store.rest()
 
 
 def _bounds(store: Store, batch_id: str) -> tuple[int, int, int]:

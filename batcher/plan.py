@@ -15,7 +15,8 @@ from batcher.prices import cost
 from batcher.providers.base import BATCH_LIMITS
 from batcher.selection import Selection, trajectory_ids
 from batcher.table import Table
-from cache.store import Store, load
+from cache.bulk import load
+from cache.store import Store
 
 _PLAN = sql.read("queries")["plan"]
 

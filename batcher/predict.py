@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import sql
-from cache.store import Connection, Store, cursor, load
+from cache.bulk import load
+from cache.store import Connection, Store, cursor
 from prompts.answers import Unreadable, Verdict, read
 
 _QUERIES = sql.read("queries")
@@ -25,10 +26,10 @@ def predict(store: Store, *, anew: bool = False) -> int:
         with store.writing() as con:
             con.execute("delete from readings")
             con.execute("delete from predictions")
-    with store.writing() as con:
-        load(con, "readings", _readings(cursor(con)))
-    with store.writing() as con:
-        return load(con, "predictions", _predictions(cursor(con)))
+    with store.writing() as con, cursor(con) as rows:
+        load(con, "readings", _readings(rows))
+    with store.writing() as con, cursor(con) as rows:
+        return load(con, "predictions", _predictions(rows))
 
 
 def _readings(con: Connection) -> Iterator[dict[str, object]]:

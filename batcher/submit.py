@@ -20,8 +20,9 @@ import sql
 from batcher.ledger import OpenBatch, Scope, all_lines, known_remote_ids, make_scope, note
 from batcher.pack import Due, fits, pack
 from batcher.providers.base import Batch, Limits, Provider
+from cache.bulk import load
 from cache.errors import InDoubt, QueueFull, Refused, Unreachable
-from cache.store import Connection, Store, load
+from cache.store import Connection, Store
 
 _DUE = sql.read("queries")["due"]
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from cache.bulk import load
 from cache.errors import InputError
 from cache.hashing import canonical, digest
 from cache.marks import place
 from cache.records import Annotation, Step, Trajectory
-from cache.store import Connection, Store, load
+from cache.store import Connection, Store
 
 
 @dataclass(frozen=True, slots=True)

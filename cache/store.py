@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import random
 import re
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import duckdb
-import msgspec
 
 from cache.errors import InputError, StoreError, StoreLocked, StoreTooNew
 from cache.migrate import is_current, migrate
@@ -27,9 +25,6 @@ Row: TypeAlias = tuple[object, ...]
 #: Rows of a row group. A full one is compressed and written at once; the default of 122,880 would
 #: hold gigabytes of prompt bodies back, in memory and twice on disk.
 ROW_GROUP = 2048
-
-#: Rows are staged in files of about this many bytes, which bounds the memory of a large insert.
-STAGE_BYTES = 64_000_000
 
 
 class Store:
@@ -49,6 +44,8 @@ class Store:
         self._patience = patience
         self._sleep = sleep
         self._current = False
+        # Making an engine takes five times as long as attaching a file to one.
+        self._engine: Connection | None = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -66,7 +63,7 @@ class Store:
             con.execute("commit")
             self._current = True
         finally:
-            con.close()
+            _detach(con)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -76,17 +73,21 @@ class Store:
                 f"{self.path}: no such database; `needless import` or `needless run` makes it, "
                 "--db names another"
             )
-        con = self._connect(read_only=True)
-        try:
-            if not self._current and not is_current(con, str(self.path)):
-                con.close()
+        if not self._current:
+            con = self._connect(read_only=True)
+            try:
+                current = is_current(con, str(self.path))
+            finally:
+                _detach(con)
+            if not current:
                 with self.writing():
                     pass
-                con = self._connect(read_only=True)
             self._current = True
+        con = self._connect(read_only=True)
+        try:
             yield con
         finally:
-            con.close()
+            _detach(con)
 
     def query(self, statement: str) -> tuple[tuple[str, ...], list[Row]]:
         """Run one read-only statement of a user's; return column names and rows.
@@ -128,8 +129,17 @@ class Store:
                 raise InputError(f"{folder}: cannot be written: {error}") from error
         return written
 
+    def rest(self) -> None:
+        """Give back the memory that large sessions took; the next one takes a little longer."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
     def _connect(self, *, read_only: bool) -> Connection:
-        return self._waited_for(lambda: _attached(self.path, read_only))
+        if self._engine is None:
+            self._engine = duckdb.connect()
+        engine = self._engine
+        return self._waited_for(lambda: _attached(engine, self.path, read_only))
 
     def _waited_for(self, opened: Callable[[], Connection]) -> Connection:
         """Open the file, with patience while another process has it."""
@@ -147,9 +157,9 @@ class Store:
             waited += pause
 
 
-def _attached(path: Path, read_only: bool) -> Connection:
+def _attached(engine: Connection, path: Path, read_only: bool) -> Connection:
     """Open the file under the name ``needless``."""
-    con = duckdb.connect()
+    con = engine.cursor()
     options = f"row_group_size {ROW_GROUP}{', read_only' if read_only else ''}"
     try:
         con.execute(f"attach {_quoted(path)} as needless ({options})")
@@ -158,6 +168,13 @@ def _attached(path: Path, read_only: bool) -> Connection:
         con.close()
         raise
     return con
+
+
+def _detach(con: Connection) -> None:
+    """Let go of the file, and of its lock."""
+    con.execute("use memory")
+    con.execute("detach needless")
+    con.close()
 
 
 def _quoted(path: Path) -> str:
@@ -186,88 +203,12 @@ def _explained(path: Path, error: duckdb.Error) -> StoreError:
     return StoreError(f"{path}: cannot be opened: {text.splitlines()[0]}")
 
 
-def cursor(con: Connection) -> Connection:
-    """Return a second way into the open file, which sees what is committed."""
+@contextmanager
+def cursor(con: Connection) -> Iterator[Connection]:
+    """Yield a second way into the open file, which sees what is committed."""
     other = con.cursor()
-    other.execute("use needless")
-    return other
-
-
-def load(con: Connection, table: str, rows: Iterable[object], *, unless: str = "") -> int:
-    """Insert ``rows`` into ``table`` in their order and return how many were new.
-
-    A row is anything msgspec can encode as an object (dataclass, Struct, dict) whose fields are
-    columns of the table. With ``unless``, a comma-separated key, rows whose key is there already
-    are left out. Rows are staged as JSON lines with explicit types: row-by-row inserts are orders
-    of magnitude slower, and inferred types change values silently.
-    """
-    types = dict(
-        con.execute(
-            "select column_name, data_type from duckdb_columns() "
-            "where table_name = $1 and database_name in (current_database(), 'temp')",
-            [table],
-        ).fetchall()
-    )
-    added = 0
-    for path, longest, fields in _staged(rows):
-        columns = {name: types[name] for name in fields}
-        shape = ", ".join(
-            f"\"{name}\": '{'VARCHAR' if kind == 'JSON' else kind}'"
-            for name, kind in columns.items()
-        )
-        anti = f"anti join {table} using ({unless})" if unless else ""
-        row = con.execute(
-            f"insert into {table} by name select * from read_json($1, "
-            f"format = 'newline_delimited', columns = {{{shape}}}, "
-            f"maximum_object_size = {max(longest + 1, 1 << 24)}) as staged {anti}",
-            [path],
-        ).fetchone()
-        added += int(row[0]) if row else 0
-    return added
-
-
-def _staged(rows: Iterable[object]) -> Iterator[tuple[str, int, Sequence[str]]]:
-    """Yield (path of a JSON lines file, its longest line in bytes, its fields), file by file."""
-    encode = msgspec.json.Encoder(uuid_format="hex").encode
-    source = iter(rows)
-    first = next(source, None)
-    if first is None:
-        return
-    fields = list(msgspec.json.decode(encode(first)))
-    with tempfile.TemporaryDirectory(prefix="needless-") as folder:
-        path = Path(folder, "rows.jsonl")
-        line: bytes | None = encode(first)
-        while line is not None:
-            longest = size = 0
-            with path.open("wb") as file:
-                while line is not None and size < STAGE_BYTES:
-                    file.write(line)
-                    file.write(b"\n")
-                    size += len(line)
-                    longest = max(longest, len(line))
-                    row = next(source, None)
-                    line = None if row is None else encode(row)
-            yield str(path), longest, fields
-
-
-def load_bodies(con: Connection, bodies: Iterable[tuple[str, bytes]]) -> None:
-    """Append (prompt hash, body) pairs that are new to ``prompt_bodies``, in their order.
-
-    A body is one line of JSON, in which control characters are always escaped, so it can be staged
-    as it is, between separators that cannot occur in it.
-    """
-    with tempfile.TemporaryDirectory(prefix="needless-") as folder:
-        path = Path(folder, "bodies.csv")
-        longest = 0
-        with path.open("wb") as file:
-            for prompt_hash, body in bodies:
-                file.write(b"%b\x1f%b\n" % (prompt_hash.encode(), body))
-                longest = max(longest, len(body))
-        con.execute(
-            "insert into prompt_bodies by name select * from read_csv($1, delim = '\x1f', "
-            "quote = '', escape = '', header = false, auto_detect = false, "
-            "columns = {prompt_hash: 'UUID', body: 'VARCHAR'}, "
-            f"max_line_size = {max(longest + 64, 1 << 21)}) as staged "
-            "anti join prompt_bodies using (prompt_hash)",
-            [str(path)],
-        )
+    try:
+        other.execute("use needless")
+        yield other
+    finally:
+        other.close()

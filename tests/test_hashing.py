@@ -100,7 +100,12 @@ def test_how_it_travels_is_not_part_of_it(mode: str) -> None:
 def test_provider_and_endpoint_are_part_of_it() -> None:
     """The same body elsewhere is another prompt."""
     where = {"provider": "openai", "base_url": "u", "endpoint": "/e"}
-    changes = ({}, {"provider": "deepseek"}, {"base_url": "v"}, {"endpoint": "/f"})
+    changes: tuple[dict[str, str], ...] = (
+        {},
+        {"provider": "deepseek"},
+        {"base_url": "v"},
+        {"endpoint": "/f"},
+    )
     made = {Identity(**(where | change)).prompt_hash(b"{}") for change in changes}
     assert len(made) == 4
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from batcher.predict import predict
 from tests.conftest import Serve
-from tests.running import Desk
+from tests.running import ROOT, Desk
 from tests.wire.service import Faults, LineFault
 
 PAID = ("prompts", "prompt_bodies", "batch_prompts", "responses", "quarantine")
@@ -89,3 +90,32 @@ def test_a_response_keeps_the_line_it_came_in(serve: Serve, desk: Desk) -> None:
         )
         == 10
     )
+
+
+def test_b51_predictions_that_are_gone_are_made_again(serve: Serve, desk: Desk) -> None:
+    """Readings and predictions are derived: a rerun makes the same ones again for nothing."""
+    service = serve()
+    desk.run()
+    before = desk.rows("from predictions order by all")
+    with desk.store.writing() as con:
+        con.execute("delete from predictions")
+        con.execute("delete from readings")
+    assert desk.run().code == 0
+    assert desk.rows("from predictions order by all") == before
+    assert len(service.log()["creates"]) == 1
+
+
+def test_a_question_whose_answer_is_known_is_answered_from_it(
+    serve: Serve, desk: Desk, tmp_path: Path
+) -> None:
+    """Two strategies that ask the same words share the answers, and both have predictions."""
+    service = serve()
+    desk.run(strategies=("one_to_one",), limit=1)
+    text = (ROOT / "prompts" / "one_to_one.toml").read_text("utf-8")
+    (tmp_path / "twin.toml").write_text(text.replace('scope = "step"', 'k = 1\nscope = "step"'))
+    assert desk.run(strategies=("twin",), limit=1, prompts=tmp_path).code == 0
+    assert len(service.log()["creates"]) == 1
+    assert desk.rows("select strategy, count(*) from predictions group by 1 order by 1") == [
+        ("one_to_one", 5),
+        ("twin", 5),
+    ]

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cache.store import Connection, Store, load
+from cache.bulk import load
+from cache.store import Connection, Store
 
 Verdicts = Sequence[bool | None]
 Row = dict[str, Any]

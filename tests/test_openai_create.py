@@ -196,3 +196,19 @@ def test_b01_what_is_created_is_stored_before_the_next(serve: Serve, db: Path) -
     assert desk.run().code == 0
     assert len(service.log()["creates"]) == 3
     assert set(service.log()["answered_bodies"].values()) == {1}
+
+
+def test_a_create_in_doubt_stays_in_doubt_while_the_list_cannot_be_read(
+    serve: Serve, desk: Desk
+) -> None:
+    """A list answered with a web page says nothing: it is read again, and nothing is created."""
+    service = serve(
+        Faults(
+            calls=(
+                CallFault("batches.create", "drop_after"),
+                CallFault("batches.list", "html", times=3),
+            )
+        )
+    )
+    assert desk.run().code == 0
+    assert len(service.log()["creates"]) == 1

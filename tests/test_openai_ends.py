@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from batcher.providers.base import Limits
 from tests.conftest import Serve
-from tests.running import JUDGE, Desk
+from tests.running import JUDGE, Desk, Endless
 from tests.wire.service import CallFault, Faults
 
 THREE = Limits(requests=3, bytes=10**6, line_bytes=10**6)
@@ -63,7 +66,7 @@ def test_b09_cancelled_batches_keep_what_they_had_finished(serve: Serve, db: Pat
     assert set(service.log()["answered_bodies"].values()) == {1}
 
 
-def test_a_batch_that_ended_before_it_was_cancelled_is_whole(serve: Serve, desk: Desk) -> None:
+def test_a_batch_that_ended_before_it_was_cancelled_is_stored(serve: Serve, desk: Desk) -> None:
     """Cancelling too late is no fault: the results are stored as they are, whatever is answered."""
     service = serve()
     for number, answer in enumerate((400, 200)):
@@ -116,24 +119,23 @@ def test_b08_a_model_that_fails_leaves_the_other_one_whole(serve: Serve, desk: D
     ]
 
 
-def test_b13_a_full_queue_is_waited_for(serve: Serve, db: Path) -> None:
+@pytest.mark.parametrize("shape", ["failed", "429"])
+def test_b13_a_full_queue_is_waited_for(serve: Serve, db: Path, shape: str) -> None:
     """The provider takes fewer tokens at once than there are: all is done, attempts stay at 1.
 
-    The refusal comes as a failed batch, as a 429 or as a 400.
+    The refusal comes as a failed batch or with the create.
     """
-    for number, shape in enumerate(("failed", "429", "400")):
-        service = serve(
-            Faults.parse({"token_limits": {"gpt-4o-mini": 3000}, "token_limit_shape": shape})
-        )
-        service.hold(done=3)
-        desk = Desk(db, limits=THREE)
-        scope = desk.ask(f"{JUDGE}?seed={number}")
-        desk.advance(scope, wait=False)
-        service.release()
-        assert desk.advance(scope).code == 0
-        assert desk.attempts() == {1}
-        assert set(service.log()["answered_bodies"].values()) == {1}
-    assert desk.states() == {"answered": 30}
+    service = serve(
+        Faults.parse({"token_limits": {"gpt-4o-mini": 3000}, "token_limit_shape": shape})
+    )
+    service.hold(done=3)
+    desk = Desk(db, limits=THREE)
+    scope = desk.ask()
+    desk.advance(scope, wait=False)
+    service.release()
+    assert desk.advance(scope).code == 0
+    assert desk.attempts() == {1}
+    assert set(service.log()["answered_bodies"].values()) == {1}
 
 
 def test_b02_what_runs_survives_the_process(serve: Serve, db: Path) -> None:
@@ -158,3 +160,29 @@ def test_b63_nothing_is_priced_before_the_end(serve: Serve, desk: Desk) -> None:
     assert desk.one("select count(*) from responses") == 0
     statuses = desk.rows("select status from batch_events order by event_id")
     assert statuses == [("prepared",), ("creating",), ("submitted",), ("in_progress",)]
+
+
+def test_b13_one_batch_larger_than_the_queue_is_not_sent_for_ever(serve: Serve, desk: Desk) -> None:
+    """With nothing else in the queue a batch that is refused as too large is cut or given up."""
+    service = serve(Faults(token_limits={"gpt-4o-mini": 3000}))
+    ended = desk.run()
+    assert ended.code in (0, 1)
+    assert len(service.log()["creates"]) < 20
+
+
+def test_b13_a_queue_that_stays_full_is_not_hammered(serve: Serve, db: Path) -> None:
+    """Between two batches refused for a full queue the program sleeps."""
+    service = serve(Faults(token_limits={"gpt-4o-mini": 10}))
+    desk = Desk(db, limits=Limits(requests=5, bytes=10**6, line_bytes=10**6))
+    with suppress(Endless):
+        desk.run(limit=1)
+    assert len(service.log()["creates"]) <= 2 * (len(desk.naps) + 1)
+
+
+def test_a_batch_that_ended_before_it_was_cancelled_is_whole(serve: Serve, desk: Desk) -> None:
+    """A server that answers a late cancel with 409 is one whose batch has ended: no fault."""
+    service = serve(Faults(cancel_terminal=409))
+    names = desk.send()
+    assert desk.cancel(*names).open == 0
+    assert desk.outcomes() == {"ok": 10}
+    assert service.log()["calls"]["batches.cancel"] == 1

@@ -141,3 +141,48 @@ def test_b76_an_unreadable_answer_is_no_verdict(serve: Serve, desk: Desk) -> Non
     assert desk.one("select count(*) from predictions") == 6
     assert len(service.log()["creates"]) == 1
     assert desk.rows("select n_requests, n_answered, n_unparseable from coverage") == [(10, 6, 4)]
+
+
+def test_b40_an_id_nobody_sent_is_kept_apart(serve: Serve, desk: Desk) -> None:
+    """A line with an unknown id is stored as it came, beside the others."""
+    service = serve(each(LineFault("unknown_id")))
+    assert desk.run().code == 0
+    assert desk.rows("select reason, contains(raw, 'nobody-sent-this') from quarantine") == [
+        ("unknown custom_id", True)
+    ]
+    assert len(service.log()["creates"]) == 1
+
+
+def test_two_different_lines_under_one_id_are_kept_and_neither_is_believed(
+    serve: Serve, desk: Desk
+) -> None:
+    """Neither of two answers to one line counts; both stay readable, the prompt is asked anew."""
+    service = serve(each(LineFault("duplicate_other")))
+    assert desk.run().code == 0
+    assert desk.rows("select reason, count(*) from quarantine group by 1") == [
+        ("one custom_id, different lines", 2)
+    ]
+    assert [one["lines"] for one in service.log()["creates"]] == [10, 1]
+
+
+def test_a_corrupt_line_costs_one_answer(serve: Serve, desk: Desk) -> None:
+    """Half a line inside a file is kept as it came; its prompt is asked again."""
+    service = serve(each(LineFault("corrupt")))
+    assert desk.run().code == 0
+    assert desk.rows("select reason from quarantine") == [("no custom_id",)]
+    assert desk.outcomes() == {"ok": 10, "missing": 1}
+    assert [one["lines"] for one in service.log()["creates"]] == [10, 1]
+
+
+def test_a_corrupt_last_line_of_a_whole_file_costs_one_answer(serve: Serve, desk: Desk) -> None:
+    """A file as long as announced whose last line is broken is not downloaded for ever."""
+    serve(each(LineFault("corrupt")))
+    assert desk.run(strategies=("all_to_all",), limit=1).code == 0
+    assert desk.outcomes() == {"ok": 1, "missing": 1}
+
+
+def test_a_status_200_without_a_body_is_asked_again(serve: Serve, desk: Desk) -> None:
+    """A line that says 200 and holds nothing is the provider's fault, which may pass."""
+    service = serve(each(LineFault("body_null")))
+    assert desk.run().code == 0
+    assert [one["lines"] for one in service.log()["creates"]] == [10, 1]

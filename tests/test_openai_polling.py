@@ -68,9 +68,10 @@ def test_a_download_cut_short_is_fetched_again(serve: Serve, desk: Desk) -> None
     assert desk.outcomes() == {"ok": 40}
 
 
-def test_a_file_that_is_not_there_yet_is_waited_for(serve: Serve, desk: Desk) -> None:
+def test_a_file_that_is_not_there_yet_is_waited_for(serve: Serve, db: Path) -> None:
     """Results that cannot be read for a moment after the end are read later."""
     service = serve(Faults(content_lag=0.8))
+    desk = Desk(db, grace=timedelta(minutes=5))
     assert desk.run().code == 0
     assert service.log()["calls"]["files.content"] > 1
     assert desk.outcomes() == {"ok": 10}
@@ -132,3 +133,21 @@ def test_an_unreadable_list_of_counts_is_no_news(serve: Serve, desk: Desk) -> No
         desk.advance(wait=False)
     assert len(desk.said) == 1
     assert "in_progress (5 of 10)" in desk.said[0]
+
+
+def test_results_are_not_lost_to_a_server_that_lags(serve: Serve, desk: Desk) -> None:
+    """The look before the download meets a server that has not heard of the end yet.
+
+    What was paid for is not called missing.
+    """
+    service = serve(Faults(calls=(CallFault("batches.retrieve", "backwards", 2, 1),)))
+    assert desk.run().code == 0
+    assert len(service.log()["creates"]) == 1
+    assert desk.outcomes() == {"ok": 10}
+
+
+def test_results_that_are_gone_do_not_keep_the_run_waiting(serve: Serve, desk: Desk) -> None:
+    """Result files that were deleted or have expired: the run ends and says so."""
+    service = serve(Faults(calls=(CallFault("files.content", "status", status=404, times=0),)))
+    assert desk.run().code in (1, 3, 4)
+    assert len(service.log()["creates"]) == 1
