@@ -52,16 +52,13 @@ def ingest(
             _close(con, batch, poll, now())
         return
     everything = list(replies)
-    told = provider.tags_batches or not everything
-    if not told and not any(_is_ours(batch, reply) for reply in everything):
+    named = [reply.custom_id for reply in everything if reply.custom_id]
+    ours = any(name.startswith(f"{batch.token}-") for name in named)
+    if named and not ours and not provider.tags_batches:
         raise NotOurs(f"{remote_id} holds other requests than batch {batch.batch_id}")
     with store.writing() as con:
         _store(con, batch, everything, now())
         _close(con, batch, poll, now())
-
-
-def _is_ours(batch: Batch, reply: Reply) -> bool:
-    return (reply.custom_id or "").startswith(f"{batch.token}-")
 
 
 def _lots(replies: Iterator[Reply], now: Callable[[], datetime]) -> Iterator[list[Reply]]:

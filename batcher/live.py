@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -77,41 +77,51 @@ def answer_all(
     load = _Load()
     stop: BaseException | None = None
     deadline = float("inf")
-    pool = ThreadPoolExecutor(MOST, thread_name_prefix="needless-live")
-    try:
-        with _interrupts() as interrupted:
-            while True:
-                if interrupted.is_set() and stop is None:
-                    stop, deadline = KeyboardInterrupt(), clock() + drain
-                while stop is None and len(active) < int(load.limit) and clock() >= load.not_before:
-                    following = again.pop() if again else next(((p, 0) for p in source), None)
-                    if following is None:
-                        break
-                    active[pool.submit(call, following[0])] = following
-                if not active and (stop or not again):
+    with _interrupts() as interrupted:
+        while True:
+            if interrupted.is_set() and stop is None:
+                stop, deadline = KeyboardInterrupt(), clock() + drain
+            while stop is None and len(active) < int(load.limit) and clock() >= load.not_before:
+                following = again.pop() if again else next(((p, 0) for p in source), None)
+                if following is None:
                     break
-                if clock() >= deadline:
-                    break
-                if not active:
-                    time.sleep(0.05)
-                    continue
-                for future in wait(active, timeout=0.2, return_when=FIRST_COMPLETED).done:
-                    prompt, sent_back = active.pop(future)
-                    try:
-                        yield future.result()
-                        load.went_well()
-                    except Busy as busy:
-                        load.too_much(busy.retry_after, clock())
-                        if sent_back + 1 < PATIENCE:
-                            again.append((prompt, sent_back + 1))
-                        else:
-                            yield _gave_up(prompt, busy)
-                    except Refused as refused:
-                        stop, deadline = stop or refused, min(deadline, clock() + drain)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+                active[_started(call, following[0])] = following
+            if not active and (stop or not again):
+                break
+            if clock() >= deadline:
+                break
+            if not active:
+                time.sleep(0.05)
+                continue
+            for future in wait(active, timeout=0.2, return_when=FIRST_COMPLETED).done:
+                prompt, sent_back = active.pop(future)
+                try:
+                    yield future.result()
+                    load.went_well()
+                except Busy as busy:
+                    load.too_much(busy.retry_after, clock())
+                    if sent_back + 1 < PATIENCE:
+                        again.append((prompt, sent_back + 1))
+                    else:
+                        yield _gave_up(prompt, busy)
+                except Refused as refused:
+                    stop, deadline = stop or refused, min(deadline, clock() + drain)
     if stop is not None:
         raise stop
+
+
+def _started(call: Callable[[Prompt], Reply], prompt: Prompt) -> Future[Reply]:
+    """Begin a call in a thread that does not keep the program from ending."""
+    future: Future[Reply] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call(prompt))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="needless-live", daemon=True).start()
+    return future
 
 
 def _gave_up(prompt: Prompt, busy: Busy) -> Reply:

@@ -86,7 +86,8 @@ def read_line(line: bytes) -> Reply:
         "error",
         raw=raw,
         error=f"{name}: {found.get('message') or 'no reason given'}",
-        is_transient=name in _PASSING,
+        # A result that holds nothing is the provider's fault.
+        is_transient=name in _PASSING or kind in (None, "succeeded"),
     )
 
 

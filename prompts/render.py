@@ -98,7 +98,8 @@ def _step_text(step: Step, says: str) -> str:
     who = "agent" if step.player == "assistant" else "user"
     if step.tool is None:
         return f"{who} says\n{quote(says)}"
-    lines = [f"{who} calls {quote_name(step.tool)}", quote(step.arguments or "{}")]
+    # A tool's name is the agent's word too, and may be a whole sentence.
+    lines = [f"{who} calls", quote(f"{step.tool} {step.arguments or '{}'}")]
     if says:
         lines[:0] = [f"{who} says", quote(says)]
     if step.result_index is None:
@@ -107,11 +108,6 @@ def _step_text(step: Step, says: str) -> str:
         lines += ["and receives an error" if step.is_error else "and receives", ""]
         lines[-1] = quote(step.result or "")
     return "\n".join(lines)
-
-
-def quote_name(name: str) -> str:
-    """Return a tool's name as it may stand outside quotes: as JSON text unless it is plain."""
-    return name if name.isidentifier() else json.dumps(name)
 
 
 def _gold_text(gold_actions: str | None) -> str:

@@ -10,7 +10,8 @@ import pytest
 
 from tests.conftest import Serve
 from tests.running import JUDGE, Desk, program, until
-from tests.vendors import CLAUDE, LIVE, ONE, call, for_all, in_turn, struck
+from tests.test_injection import MARK, hostile, made, prompts
+from tests.vendors import CLAUDE, LIVE, ONE, call, for_all, in_turn, store_all, struck
 from tests.wire.service import Faults, Settings
 
 CREATE, LIST = "messages.batches.create", "messages.batches.list"
@@ -113,3 +114,13 @@ def test_a_second_ctrl_c_ends_the_program_at_once(serve: Serve, db: Path) -> Non
             assert process.wait(timeout=4) in (3, -signal.SIGINT)
         finally:
             process.kill()
+
+
+def test_a_tool_name_that_is_a_sentence_is_quoted(serve: Serve, tmp_path: Path) -> None:
+    """A tool may be called like an instruction: its name, too, stands behind the mark."""
+    serve()
+    lured = Desk(tmp_path / "hostile.duckdb")
+    store_all(lured.store, (made(number, name=hostile) for number in range(2)))
+    lured.ask(JUDGE, strategies=("one_to_one",), limit=None)
+    for _, user in prompts(lured):
+        assert all(line.startswith("| ") for line in user.splitlines() if MARK in line)

@@ -12,7 +12,7 @@ import pytest
 
 import sql
 from batcher import chat, lines, messages
-from cache.store import load
+from cache.bulk import load
 from tests.running import JUDGE, ROOT, Desk
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -211,3 +211,14 @@ def test_a_path_with_a_quote_and_a_blank_is_a_path(tmp_path: Path) -> None:
     with store.writing() as con:
         load(con, "readings", [rows_of(1)])
     assert len(store.export(folder / "out")) > 10
+
+
+def test_load_keeps_the_order_of_what_is_new(tmp_path: Path) -> None:
+    """Of rows some of which are there already, the new ones are stored in their own order."""
+    store = Store(tmp_path / "n.duckdb")
+    rows = [{"batch_id": f"b{n}", "custom_id": "c", "state": "ok"} for n in range(3010)]
+    with store.writing() as con:
+        load(con, "readings", rows[:3000])
+        load(con, "readings", rows, unless="batch_id, custom_id")
+    ids = [row[0] for row in store.query("select batch_id from readings order by rowid")[1]]
+    assert ids == [row["batch_id"] for row in rows]

@@ -102,7 +102,7 @@ class Anthropic:
             for one in self._client.messages.batches.list(limit=100):
                 if one.created_at < oldest:
                     break
-                if one.id not in known and _size(one) == batch.n_prompts:
+                if one.id not in known and _size(one) in (batch.n_prompts, None):
                     candidates.append(one)
         proved = [one for one in candidates if self._proves(one, batch)]
         if proved:
@@ -115,15 +115,18 @@ class Anthropic:
     def _proves(self, one: MessageBatch, batch: Batch) -> bool:
         if one.processing_status != "ended" or not one.results_url:
             return False
-        first = next(iter(self.fetch(one.id, ())), None)
-        return first is not None and (first.custom_id or "").startswith(f"{batch.token}-")
+        try:
+            found = self.fetch(one.id, ())
+            return any((reply.custom_id or "").startswith(f"{batch.token}-") for reply in found)
+        except NotVisible as error:
+            raise Unreachable(f"{one.id} could be it, and its results are not there yet") from error
 
     def poll(self, remote_id: str) -> Poll:
         """Read the status; counts stand still until the whole batch has ended."""
         one = self._retrieve(remote_id)
         counts = one.request_counts
         detail: dict[str, object] = {"total": _size(one)}
-        if one.processing_status == "ended":
+        if one.processing_status == "ended" and counts:
             detail |= {
                 "completed": counts.succeeded,
                 "failed": counts.errored,
@@ -135,8 +138,10 @@ class Anthropic:
     def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
         """Download the results whole, then yield their lines."""
         one = self._retrieve(remote_id)
+        if one.archived_at:
+            raise NotVisible("results are kept for 29 days, and these are older")
         if not one.results_url:
-            raise Unreachable("its results are not there (yet, or no more: they are kept 29 days)")
+            raise Unreachable("its results are not there yet")
         here, there = urlsplit(self._base_url).netloc, urlsplit(one.results_url).netloc
         if there not in ("", here):
             raise Unreachable(f"its results lie at {there}, which is not {here}: no key goes there")
@@ -167,7 +172,7 @@ class Anthropic:
             raise Unreachable(f"{self._base_url}: answered with something that is no batch")
         return one
 
-    def _download(self, remote_id: str, path: Path, expected: int) -> None:
+    def _download(self, remote_id: str, path: Path, expected: int | None) -> None:
         """Stream the results to disk: as many lines as requests, the last one readable."""
         for attempt in range(3):
             with (
@@ -181,14 +186,18 @@ class Anthropic:
                     file.write(chunk)
             with path.open("rb") as file:
                 lines = sum(1 for line in file if line.strip())
-            # Fewer lines twice running is how it is: what is missing is asked again.
-            if ends_well(path) and (lines >= expected or attempt > 0):
+            # As many lines as requests are whole, whatever the last one is like; fewer twice
+            # running is how it is, and what is missing is asked again.
+            if (expected and lines >= expected) or (ends_well(path) and attempt > 0):
                 return
         raise Unreachable("the results came incomplete three times")
 
 
-def _size(one: MessageBatch) -> int:
+def _size(one: MessageBatch) -> int | None:
+    """Return how many requests a batch holds, where its counts tell."""
     counts = one.request_counts
+    if not counts:
+        return None
     return counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
 
 
@@ -202,7 +211,12 @@ def _translated(call: str) -> Iterator[None]:
         yield
     except anthropic.APIStatusError as error:
         raise _of_status(call, error) from error
-    except (anthropic.AnthropicError, httpx2.HTTPError, json.JSONDecodeError) as error:
+    except (
+        anthropic.AnthropicError,
+        httpx2.HTTPError,
+        json.JSONDecodeError,
+        AttributeError,  # the SDK trips over a list that is answered with a web page
+    ) as error:
         reason = f"{call}: {type(error).__name__}: {error}"
         raise (InDoubt(reason) if call == "create" else Unreachable(reason)) from error
 
@@ -218,6 +232,8 @@ def _of_status(call: str, error: anthropic.APIStatusError) -> Exception:
             # A limit on spending says so without naming a time; a limit on the rate names one.
             return Refused(f"{text}; no time to try again was given: a spending limit?")
         return Unreachable(text, retry_after=float(after) if after.isdigit() else None)
+    if call == "cancel" and status < 500 and status != 408:
+        return Refused(text)  # an ended batch; servers differ in how they say so
     if status in (408, 409) or status >= 500:
         return InDoubt(text) if call == "create" else Unreachable(text)
     if call in ("retrieve", "download") and status == 404:
