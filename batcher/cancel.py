@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from batcher.ledger import Scope, note, open_batches, resolve
 from batcher.resume import Pace, Standing, advance
 from batcher.submit import Connect
+from cache.errors import Unreachable
 from cache.store import Store
 
 
@@ -24,14 +25,22 @@ def cancel(
         ids = resolve(con, names)
         scope = Scope(batch_ids=ids)
         batches = [one for one in open_batches(con, scope) if one.batch.batch_id in ids]
+    problems: list[str] = []
     for one in batches:
         batch = one.batch
-        if batch.remote_id is None:
-            if one.status == "prepared":
-                with store.writing() as con:
-                    note(con, batch.batch_id, "refused", pace.now(), {"reason": "cancelled"})
-                say(f"{batch.batch_id}: was not sent yet, and will not be")
-            continue
-        connect(batch.provider, batch.base_url, batch.mode).cancel(batch.remote_id)
-        say(f"{batch.batch_id}: asked {batch.provider} to stop it")
-    return advance(store, scope, connect, pace, say, wait=wait, claim=False)
+        provider = connect(batch.provider, batch.base_url, batch.mode)
+        if one.status == "prepared" or provider.answers_live:
+            with store.writing() as con:
+                note(con, batch.batch_id, "refused", pace.now(), {"reason": "cancelled"})
+            say(f"{batch.batch_id}: nothing more of it will be sent")
+        elif batch.remote_id is None:
+            problems.append(f"{batch.batch_id}: not known yet whether it exists; resume finds out")
+        else:
+            try:
+                provider.cancel(batch.remote_id)
+                say(f"{batch.batch_id}: asked {batch.provider} to stop it")
+            except Unreachable as error:
+                problems.append(f"{batch.batch_id}: not cancelled: {error}")
+    standing = advance(store, scope, connect, pace, say, wait=wait and not problems, claim=False)
+    standing.problems += problems
+    return standing

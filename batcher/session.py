@@ -111,5 +111,7 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
 def cancel(store: Store, names: Sequence[str], pace: Pace, say: Say, *, wait: bool) -> None:
     """Cancel batches, store what they had finished, and raise what is still open."""
     standing = cancelling.cancel(store, names, lru_cache(connect), pace, say, wait=wait)
+    if standing.problems:
+        raise ProviderError("; ".join(standing.problems))
     if standing.open:
         raise Unfinished("the provider is still stopping them; `needless resume` stores the rest")

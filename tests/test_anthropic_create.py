@@ -14,7 +14,7 @@ from batcher.submit import adopt
 from cache.errors import NeedlessError
 from tests.conftest import Serve
 from tests.running import INSTANT, Desk
-from tests.vendors import CLAUDE, call, for_all, struck
+from tests.vendors import CLAUDE, ONE, call, for_all, in_turn, struck
 from tests.wire.service import Faults, Service
 
 CREATE, LIST = "messages.batches.create", "messages.batches.list"
@@ -121,7 +121,7 @@ def test_two_candidates_that_run_are_waited_for(serve: Serve, desk: Desk) -> Non
     by_hand(service)
     service.set_faults(struck(CREATE, "drop_after"))
     scope = desk.ask(CLAUDE)
-    for _ in range(5):
+    for _ in range(3):
         desk.advance(scope, wait=False)
     assert desk.one("select count(*) from batches where remote_id is not null") == 0
     (mine,) = ours(service)
@@ -233,3 +233,37 @@ def test_without_a_key_nothing_is_claimed(
     with pytest.raises(NeedlessError, match="ANTHROPIC_API_KEY"):
         desk.run(CLAUDE)
     assert desk.one("select count(*) from batches") == 0
+
+
+def test_a_list_that_cannot_be_read_is_read_again(serve: Serve, desk: Desk) -> None:
+    """A create is in doubt and the list is a web page: no news, so neither a crash nor a create."""
+    service = serve(Faults(calls=(call(CREATE, "drop_after"), call(LIST, "html", times=3))))
+    assert desk.run(CLAUDE, **ONE).code == 0
+    assert service.log()["calls"][CREATE] == 1
+
+
+def test_counts_may_be_absent_from_the_list(serve: Serve, desk: Desk) -> None:
+    """A batch of unknown size may be ours as well: its results tell."""
+    rules = (call(CREATE, "drop_after"), call(LIST, "counts_null", times=0))
+    service = serve(Faults(calls=rules))
+    assert desk.run(CLAUDE, **ONE).code == 0
+    assert service.log()["calls"][CREATE] == 1
+
+
+def test_a_candidate_whose_results_cannot_be_read_yet_is_looked_at_again(
+    serve: Serve, desk: Desk
+) -> None:
+    """A lost create whose batch has ended, with results that answer 404 for a moment: wait."""
+    results = call("messages.batches.results", "status", status=404, times=2)
+    service = serve(Faults(calls=(call(CREATE, "drop_after"), results)))
+    assert desk.run(CLAUDE, **ONE).code == 0
+    assert service.log()["calls"][CREATE] == 1
+
+
+def test_b03_a_candidate_is_proved_by_any_of_its_lines(serve: Serve, desk: Desk) -> None:
+    """The first result of a lost batch is broken: the others prove it, and it is not paid twice."""
+    faults = in_turn("corrupt", calls=(call(CREATE, "drop_after"),))
+    service = serve(faults)
+    assert desk.run(CLAUDE).code == 0
+    assert [one["lines"] for one in service.log()["creates"]] == [10, 1]
+    assert desk.outcomes() == {"ok": 10, "missing": 1}

@@ -9,7 +9,7 @@ import pytest
 from batcher.messages import read_line
 from tests.conftest import Serve
 from tests.running import Desk
-from tests.vendors import CLAUDE, for_all, in_turn
+from tests.vendors import CLAUDE, ONE, for_all, in_turn
 from tests.wire.service import Faults, LineFault
 
 
@@ -161,3 +161,17 @@ def test_a_line_of_any_shape_is_a_reply() -> None:
     assert {one.outcome for one in found} == {"malformed", "error", "empty"}
     assert all(one.text is None and one.custom_id is None for one in found)
     assert replace(found[-1], raw="").error is None
+
+
+def test_a_result_that_holds_nothing_is_asked_again(serve: Serve, desk: Desk) -> None:
+    """A line without a result, or a success without a message, is a fault that may pass."""
+    service = serve(in_turn("no_response_key", "body_null"))
+    assert desk.run(CLAUDE).code == 0
+    assert [one["lines"] for one in service.log()["creates"]] == [10, 2]
+
+
+def test_a_corrupt_last_line_of_whole_results_costs_one_answer(serve: Serve, desk: Desk) -> None:
+    """Results that came whole and end in half a line are not downloaded for ever."""
+    serve(in_turn("corrupt"))
+    assert desk.run(CLAUDE, **ONE).code == 0
+    assert desk.outcomes() == {"ok": 1, "missing": 1}

@@ -11,7 +11,7 @@ from cache.errors import Refused
 from tests.conftest import Serve
 from tests.running import Desk
 from tests.vendors import CLAUDE, ONE, call, for_all, struck
-from tests.wire.service import Faults, Service
+from tests.wire.service import Faults, Service, Settings
 
 RETRIEVE, RESULTS = "messages.batches.retrieve", "messages.batches.results"
 
@@ -66,17 +66,16 @@ def test_results_not_heard_of_yet_are_waited_for(serve: Serve, desk: Desk) -> No
     assert len(service.log()["creates"]) == 1
 
 
-def test_a_download_cut_short_is_fetched_again(serve: Serve, db: Path) -> None:
-    """However it is cut, with or without an error, it is only stored whole."""
-    kinds = ("cut_length", "cut_close", "cut_chunked", "drop", "small_chunks")
-    service = serve()
-    desk = Desk(db)
-    for number, kind in enumerate(kinds):
-        service.set_faults(struck(RESULTS, kind))
-        assert desk.run(f"{CLAUDE}?max_tokens={1000 + number}").code == 0
-        assert service.log()["struck"] == {kind: 1}
-    assert len(service.log()["creates"]) == len(kinds)
-    assert desk.outcomes() == {"ok": 10 * len(kinds)}
+def test_a_download_cut_short_is_fetched_again(serve: Serve, desk: Desk) -> None:
+    """However often and however it is cut, with or without an error, it is only stored whole."""
+    kinds = ("cut_length", "cut_close", "cut_chunked", "drop", "html", "small_chunks")
+    rules = (call(RESULTS, kind, first=at) for at, kind in enumerate(kinds, 1))
+    service = serve(Faults(calls=tuple(rules)))
+    assert desk.run(CLAUDE).code == 0
+    assert service.log()["struck"] == dict.fromkeys(kinds, 1)
+    assert desk.outcomes() == {"ok": 10}
+    assert len(service.log()["creates"]) == 1
+    assert desk.one("select count(*) from quarantine") == 0
 
 
 def test_results_on_another_host_get_no_key(serve: Serve, desk: Desk) -> None:
@@ -192,3 +191,26 @@ def test_b02_what_runs_survives_the_process(serve: Serve, db: Path) -> None:
     assert later.advance().code == 0
     assert len(service.log()["creates"]) == 1
     assert later.outcomes() == {"ok": 10}
+
+
+def test_counts_may_be_absent(serve: Serve, desk: Desk) -> None:
+    """A server that shows no counts is looked at like any other."""
+    service = serve(struck(RETRIEVE, "counts_null", times=0))
+    assert desk.run(CLAUDE, **ONE).code == 0
+    assert len(service.log()["creates"]) == 1
+
+
+def test_archived_results_are_set_aside(serve: Serve, desk: Desk) -> None:
+    """Results are kept 29 days; after that the run ends and says so, and sends nothing again."""
+    service = serve(None, Settings(in_progress=0, message_result_life=0))
+    ended = desk.run(CLAUDE, **ONE)
+    assert (ended.code, ended.standing.parked) == (3, 1)
+    assert len(service.log()["creates"]) == 1
+
+
+def test_a_late_cancel_that_answers_409_is_no_fault(serve: Serve, desk: Desk) -> None:
+    """A batch that ended before it was cancelled is stored as it is, whatever is answered."""
+    serve(Faults(cancel_terminal=409))
+    names = desk.send(CLAUDE, **ONE)
+    assert desk.cancel(*names).open == 0
+    assert desk.outcomes() == {"ok": 1}

@@ -175,3 +175,11 @@ def test_an_address_of_ones_own_is_asked(serve: Serve, desk: Desk) -> None:
     assert desk.run(f"{LIVE}&base_url={local.base_url}", **ONE).code == 0
     assert desk.run(LIVE, **ONE).code == 0
     assert [one.log()["chat_calls"] for one in (local, vendor)] == [1, 1]
+
+
+def test_b52_a_prompt_asked_in_a_batch_and_live_is_paid_once(serve: Serve, desk: Desk) -> None:
+    """One run with both modes of one judge: their bodies are the same, so one answer serves."""
+    service = serve()
+    assert desk.run(JUDGE, f"{JUDGE}?mode=live").code == 0
+    assert set(service.log()["bodies"].values()) == {1}
+    assert desk.one("select count(*) from predictions") == 20

@@ -110,3 +110,17 @@ def test_a_call_that_never_ends_is_cut_by_the_wall_clock() -> None:
     assert (found.outcome, found.is_transient) == ("error", True)
     assert "possibly billed" in (found.error or "")
     assert 0.3 <= took < 3
+
+
+def test_a_second_ctrl_c_ends_the_program_at_once(serve: Serve, db: Path) -> None:
+    """Whoever presses it twice does not wait for calls that may take a quarter of an hour."""
+    service = serve(struck("chat.create", "delay", times=0, seconds=30))
+    with program(db, "run", "--judge", LIVE, "--limit", "1", "--poll", "0.05") as process:
+        try:
+            until(lambda: service.log()["chat_calls"] >= 4)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.4)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=4) in (3, -signal.SIGINT)
+        finally:
+            process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -71,12 +72,12 @@ def test_the_number_in_flight_grows_by_one_a_round() -> None:
     assert len(waves.run(40)) == 40
     full = waves.sizes[:-1]
     assert full[0] == FIRST
-    assert all(0 <= later - earlier <= 1 for earlier, later in zip(full, full[1:], strict=False))
+    assert all(0 <= later - earlier <= 1 for earlier, later in pairwise(full))
     assert full[-1] >= FIRST + 2
 
 
 def test_a_burst_of_refusals_halves_it_once() -> None:
-    """All calls of a round are sent back: half as many go out next, not a sixteenth, all end well."""
+    """All calls of a round are sent back: half as many go out next, and every prompt ends well."""
     waves = Waves(refuse=lambda wave: wave == 5)
     found = waves.run(60)
     assert sorted(one.custom_id or "" for one in found) == sorted(
@@ -121,11 +122,10 @@ def test_a_definite_no_takes_nothing_new_and_loses_nothing() -> None:
         time.sleep(0.1)
         return ok(prompt)
 
-    found: list[str | None] = []
+    found: list[Reply] = []
     with pytest.raises(Refused, match="no credit"):
-        for one in answer_all(source(), call):
-            found.append(one.custom_id)
-    assert sorted(found, key=str) == ["id1", "id2", "id3"]
+        found.extend(answer_all(source(), call))
+    assert sorted(str(one.custom_id) for one in found) == ["id1", "id2", "id3"]
     assert len(taken) == FIRST
 
 

@@ -180,22 +180,27 @@ def test_what_an_open_batch_carries_is_in_flight(asked: Desk) -> None:
     assert asked.states()["answered"] == 1
 
 
-#: Error lines and answers in every shape that the two vendors know.
+def _line(**fields: object) -> bytes:
+    return json.dumps(fields).encode()
+
+
+STATUSES = (0, 400, 401, 404, 408, 409, 413, 422, 425, 429, 500, 503, 529)
+CODES = ("batch_expired", "batch_cancelled", "request_timeout", "server_error", "other", "")
+BODIES: tuple[object, ...] = (None, {}, "no", "{}")
+KINDS = ("canceled", "expired", "succeeded", "postponed", None)
+ERRORS = ("invalid_request_error", "overloaded_error", "api_error", "rate_limit_error", "new")
+
+#: Lines in every shape that the two vendors know, but for answers.
 OPENAI_LINES = [
-    *({"response": {"status_code": status, "body": {"error": {"code": "c"}}}} for status in (
-        *(0, 400, 401, 404, 408, 409, 413, 422, 425, 429, 500, 503, 529),
-    )),
-    *({"response": None, "error": {"code": code}} for code in (
-        *("batch_expired", "batch_cancelled", "request_timeout", "server_error", "other", ""),
-    )),
-    *({"response": {"status_code": 200, "body": body}} for body in (None, {}, "no", "{}")),
-    {},
+    *(_line(response={"status_code": one, "body": {"error": {"code": "c"}}}) for one in STATUSES),
+    *(_line(response=None, error={"code": code}) for code in CODES),
+    *(_line(response={"status_code": 200, "body": body}) for body in BODIES),
+    *(_line(), b"no JSON"),
 ]
 RESULTS = [
-    *({"type": kind} for kind in ("canceled", "expired", "succeeded", "postponed", None)),
-    *({"type": "errored", "error": {"error": {"type": name}}} for name in (
-        *("invalid_request_error", "overloaded_error", "api_error", "rate_limit_error", "new"),
-    )),
+    *(_line(result={"type": kind}) for kind in KINDS),
+    *(_line(result={"type": "errored", "error": {"error": {"type": name}}}) for name in ERRORS),
+    *(_line(), b"no JSON"),
 ]
 FINISHES = ("stop", "length", "content_filter", "tool_calls", None)
 STOPS = ("end_turn", "max_tokens", "refusal", "pause_turn", "model_context_window_exceeded", None)
@@ -203,8 +208,8 @@ STOPS = ("end_turn", "max_tokens", "refusal", "pause_turn", "model_context_windo
 
 def test_every_outcome_of_a_provider_has_a_row(asked: Desk) -> None:
     """Whatever a line says, there is a rule for it: none falls out of the counts."""
-    replies = [lines.read_line(json.dumps(line).encode()) for line in OPENAI_LINES]
-    replies += [lines.read_line(b"no JSON"), messages.read_line(b"no JSON")]
+    replies = [lines.read_line(line) for line in OPENAI_LINES]
+    replies += [messages.read_line(line) for line in RESULTS]
     for text in ("x", "", None):
         for finish in FINISHES:
             choice = {"finish_reason": finish, "message": {"content": text}}
@@ -212,8 +217,7 @@ def test_every_outcome_of_a_provider_has_a_row(asked: Desk) -> None:
         for stop in STOPS:
             message = {"content": [{"type": "text", "text": text or ""}], "stop_reason": stop}
             result = {"type": "succeeded", "message": message}
-            replies.append(messages.read_line(json.dumps({"result": result}).encode()))
-    replies += [messages.read_line(json.dumps({"result": one}).encode()) for one in RESULTS]
+            replies.append(messages.read_line(_line(result=result)))
     seen = {(reply.outcome, reply.is_transient) for reply in replies}
     ruled = set(asked.rows("select state, transient from outcome_rules"))
     assert seen <= ruled

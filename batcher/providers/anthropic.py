@@ -144,7 +144,7 @@ class Anthropic:
             raise Unreachable("its results are not there yet")
         here, there = urlsplit(self._base_url).netloc, urlsplit(one.results_url).netloc
         if there not in ("", here):
-            raise Unreachable(f"its results lie at {there}, which is not {here}: no key goes there")
+            raise NotVisible(f"its results lie at {there}, which is not {here}: no key goes there")
         with tempfile.TemporaryDirectory(prefix="needless-") as folder:
             path = Path(folder, "results.jsonl")
             self._download(remote_id, path, _size(one))
@@ -174,7 +174,8 @@ class Anthropic:
 
     def _download(self, remote_id: str, path: Path, expected: int | None) -> None:
         """Stream the results to disk: as many lines as requests, the last one readable."""
-        for attempt in range(3):
+        sizes: list[int] = []
+        for _ in range(3):
             with (
                 _translated("download"),
                 self._client.messages.batches.with_streaming_response.results(
@@ -186,10 +187,11 @@ class Anthropic:
                     file.write(chunk)
             with path.open("rb") as file:
                 lines = sum(1 for line in file if line.strip())
-            # As many lines as requests are whole, whatever the last one is like; fewer twice
-            # running is how it is, and what is missing is asked again.
-            if (expected and lines >= expected) or (ends_well(path) and attempt > 0):
+            size = path.stat().st_size
+            # What comes alike twice is how it is: what is missing then is asked again.
+            if size in sizes or (ends_well(path) and expected and lines >= expected):
                 return
+            sizes.append(size)
         raise Unreachable("the results came incomplete three times")
 
 

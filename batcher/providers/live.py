@@ -128,6 +128,8 @@ def _refused(prompt: Prompt, error: openai.APIStatusError) -> Reply:
         raise Refused(f"{text}; the account has no credit left", code="insufficient_quota")
     if status in (401, 403):
         raise Refused(f"{text}; check the API key")
+    if status == 404:
+        raise Refused(f"{text}; no such model there, or no chat completions at this address")
     if status in _BUSY:
         after = error.response.headers.get("retry-after", "")
         raise Busy(text, float(after) if after.replace(".", "", 1).isdigit() else None)
