@@ -35,6 +35,11 @@ def cancel(
             say(f"{batch.batch_id}: nothing more of it will be sent")
         elif batch.remote_id is None:
             problems.append(f"{batch.batch_id}: not known yet whether it exists; resume finds out")
+        elif not _is_proved(store, batch.batch_id):
+            problems.append(
+                f"{batch.batch_id}: {batch.remote_id} was found by its time and size, and could be "
+                "somebody else's; it is not stopped"
+            )
         else:
             try:
                 provider.cancel(batch.remote_id)
@@ -44,3 +49,14 @@ def cancel(
     standing = advance(store, scope, connect, pace, say, wait=wait and not problems, claim=False)
     standing.problems += problems
     return standing
+
+
+def _is_proved(store: Store, batch_id: str) -> bool:
+    """Tell whether the remote batch is surely the one we made."""
+    with store.reading() as con:
+        row = con.execute(
+            "select arg_max(detail ->> 'proved', event_id) from batch_events "
+            "where batch_id = $1 and status = 'submitted'",
+            [batch_id],
+        ).fetchone()
+    return bool(row) and row != ("false",)

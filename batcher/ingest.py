@@ -51,7 +51,7 @@ def ingest(
         with store.writing() as con:
             _close(con, batch, poll, now())
         return
-    everything = list(replies)
+    everything = [reply for reply in replies if reply is not None]
     named = [reply.custom_id for reply in everything if reply.custom_id]
     ours = any(name.startswith(f"{batch.token}-") for name in named)
     if named and not ours and not provider.tags_batches:
@@ -61,7 +61,7 @@ def ingest(
         _close(con, batch, poll, now())
 
 
-def _lots(replies: Iterator[Reply], now: Callable[[], datetime]) -> Iterator[list[Reply]]:
+def _lots(replies: Iterator[Reply | None], now: Callable[[], datetime]) -> Iterator[list[Reply]]:
     """Group replies as they come, so that each paid answer is on disk soon after.
 
     What had come before an error or a Ctrl-C is handed on first.
@@ -70,8 +70,10 @@ def _lots(replies: Iterator[Reply], now: Callable[[], datetime]) -> Iterator[lis
     began = now()
     try:
         for reply in replies:
-            lot.append(reply)
-            if len(lot) >= COMMIT_REPLIES or (now() - began).total_seconds() >= COMMIT_SECONDS:
+            if reply is not None:
+                lot.append(reply)
+            old = (now() - began).total_seconds() >= COMMIT_SECONDS
+            if lot and (old or reply is None or len(lot) >= COMMIT_REPLIES):
                 yield lot
                 lot, began = [], now()
     except BaseException:

@@ -44,16 +44,18 @@ class _Load:
 
     limit: float = FIRST
     not_before: float = 0.0
+    halved_at: float = float("-inf")
     pause: float = 0.5
 
     def went_well(self) -> None:
         self.limit = min(float(MOST), self.limit + 1 / self.limit)
         self.pause = 0.5
 
-    def too_much(self, retry_after: float | None, now: float) -> None:
-        # One burst of refusals is one piece of news, not as many as calls were in flight.
-        if now >= self.not_before:
+    def too_much(self, retry_after: float | None, began: float, now: float) -> None:
+        # Refusals of calls that were under way already are the same piece of news.
+        if began > self.halved_at:
             self.limit = max(1.0, self.limit / 2)
+            self.halved_at = now
             self.not_before = now + (retry_after or self.pause * random.uniform(0.75, 1.0))
             self.pause = min(self.pause * 2, 30.0)
 
@@ -64,8 +66,8 @@ def answer_all(
     *,
     clock: Callable[[], float] = time.monotonic,
     drain: float = DRAIN,
-) -> Iterator[Reply]:
-    """Yield a reply a prompt, as they come.
+) -> Iterator[Reply | None]:
+    """Yield a reply a prompt, as they come, and None where the next one takes its time.
 
     ``call`` runs in threads and raises ``Busy`` to be asked again. When it raises ``Refused``
     (no credit, a wrong key), or on Ctrl-C, nothing new is taken, what is in flight is waited for
@@ -73,7 +75,7 @@ def answer_all(
     """
     source = iter(prompts)
     again: list[tuple[Prompt, int]] = []
-    active: dict[Future[Reply], tuple[Prompt, int]] = {}
+    active: dict[Future[Reply], tuple[Prompt, int, float]] = {}
     load = _Load()
     stop: BaseException | None = None
     deadline = float("inf")
@@ -85,7 +87,7 @@ def answer_all(
                 following = again.pop() if again else next(((p, 0) for p in source), None)
                 if following is None:
                     break
-                active[_started(call, following[0])] = following
+                active[_started(call, following[0])] = (*following, clock())
             if not active and (stop or not again):
                 break
             if clock() >= deadline:
@@ -93,13 +95,16 @@ def answer_all(
             if not active:
                 time.sleep(0.05)
                 continue
-            for future in wait(active, timeout=0.2, return_when=FIRST_COMPLETED).done:
-                prompt, sent_back = active.pop(future)
+            done = wait(active, timeout=0.2, return_when=FIRST_COMPLETED).done
+            if not done:
+                yield None
+            for future in done:
+                prompt, sent_back, began = active.pop(future)
                 try:
                     yield future.result()
                     load.went_well()
                 except Busy as busy:
-                    load.too_much(busy.retry_after, clock())
+                    load.too_much(busy.retry_after, began, clock())
                     if sent_back + 1 < PATIENCE:
                         again.append((prompt, sent_back + 1))
                     else:

@@ -102,8 +102,9 @@ def _message(custom_id: str | None, message: Mapping[str, Any], raw: str) -> Rep
         "refusal": "refused",
     }.get(str(stop), "ok" if text.strip() else "empty")
     usage = _mapping(message.get("usage"))
-    fresh, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens") or 0
-    written = usage.get("cache_creation_input_tokens") or 0
+    fresh = _count(usage, "input_tokens")
+    read = _count(usage, "cache_read_input_tokens") or 0
+    written = _count(usage, "cache_creation_input_tokens") or 0
     return Reply(
         custom_id=custom_id,
         outcome=outcome,
@@ -112,11 +113,16 @@ def _message(custom_id: str | None, message: Mapping[str, Any], raw: str) -> Rep
         finish_reason=stop if isinstance(stop, str) else None,
         model=message.get("model") if isinstance(message.get("model"), str) else None,
         # The vendor counts cached tokens beside the input; here input includes them.
-        input_tokens=fresh + read + written if isinstance(fresh, int) else None,
-        cached_tokens=read if isinstance(fresh, int) else None,
-        output_tokens=usage.get("output_tokens"),
+        input_tokens=None if fresh is None else fresh + read + written,
+        cached_tokens=None if fresh is None else read,
+        output_tokens=_count(usage, "output_tokens"),
     )
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int | None:
+    value = usage.get(name)
+    return value if isinstance(value, int) and value >= 0 else None

@@ -16,7 +16,7 @@ from batcher.ledger import OpenBatch, Scope, make_scope, note, open_batches
 from batcher.predict import predict
 from batcher.providers.base import Batch, Poll, Provider
 from batcher.submit import DOUBT, Connect, disown, is_doubtful, prepare, send, settle_doubt
-from cache.errors import MissingKey, NotOurs, NotVisible, Unreachable
+from cache.errors import MissingKey, NotOurs, NotVisible, Refused, Unreachable
 from cache.store import Store
 
 #: A batch unknown to its provider may be one that its servers have not all heard of yet.
@@ -71,26 +71,25 @@ def advance(
 ) -> Standing:
     """Send what is due and bring home what has ended, until nothing of ``scope`` is open.
 
-    Raises ``Refused`` when an account can pay for nothing more: then nothing can go on.
     Without ``wait`` it looks round once; without ``collect`` it only sends; without ``claim`` it
     starts no new batch. Problems that stop a batch for good are told in the result; passing ones
     are waited out.
     """
     pause = pace.pauses()
-    problems: list[str] = []
+    problems: dict[str, None] = {}  # each told once
+    halted: set[str] = set()
     if collect:
         predict(store)  # what is answered already needs no batch
     while True:
         # After a refusal nothing new is claimed: the same lines would be refused again.
         made = 0 if problems or not claim else prepare(store, scope, connect, pace.now())
         try:
-            standing = _look_round(store, scope, connect, pace, say, collect=collect)
+            standing = _look_round(store, scope, connect, pace, say, halted, collect=collect)
         except BaseException:
-            # No credit, or Ctrl-C: what came in before is read all the same.
-            predict(store)
+            predict(store)  # what came in before a Ctrl-C is read all the same
             raise
-        problems += standing.problems
-        standing.problems = problems
+        problems |= dict.fromkeys(standing.problems)
+        standing.problems = list(problems)
         if collect and standing.changed:
             predict(store)
         more = claim and not problems and _due(store, scope)
@@ -106,18 +105,24 @@ def _look_round(
     connect: Connect,
     pace: Pace,
     say: Callable[[str], None],
+    halted: set[str],
     *,
     collect: bool,
 ) -> Standing:
+    """Look at every open batch once, but for those whose account or key said no (``halted``)."""
     standing = Standing()
     with store.reading() as con:
         batches = open_batches(con, scope)
     for one in batches:
         before = one.status
+        if one.batch.batch_id in halted:
+            standing.parked += 1
+            continue
         try:
             status = _move(store, one, connect, pace, say, standing, collect=collect)
-        except MissingKey as error:
+        except (MissingKey, Refused) as error:
             standing.problems.append(f"{one.batch.batch_id}: {error}")
+            halted.add(one.batch.batch_id)
             status = "parked"
         standing.changed |= status != before
         if status == "parked":

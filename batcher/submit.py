@@ -191,13 +191,15 @@ def send(store: Store, provider: Provider, batch: Batch, now: Callable[[], datet
     return None
 
 
-def adopt(store: Store, batch: Batch, remote_id: str, now: datetime) -> Batch:
-    """Record the provider's id of a batch."""
+def adopt(
+    store: Store, batch: Batch, remote_id: str, now: datetime, *, proved: bool = True
+) -> Batch:
+    """Record the provider's id of a batch; not ``proved`` when it may yet be another's."""
     with store.writing() as con:
         con.execute(
             "update batches set remote_id = $2 where batch_id = $1", [batch.batch_id, remote_id]
         )
-        note(con, batch.batch_id, "submitted", now, {"remote_id": remote_id})
+        note(con, batch.batch_id, "submitted", now, {"remote_id": remote_id, "proved": proved})
     return replace(batch, remote_id=remote_id)
 
 
@@ -221,7 +223,7 @@ def settle_doubt(
     except Unreachable:
         return "unknown"
     if remote_id:
-        adopt(store, batch, remote_id, now)
+        adopt(store, batch, remote_id, now, proved=provider.tags_batches)
         return "adopted"
     with store.writing() as con:
         note(con, batch.batch_id, "not_found", now)

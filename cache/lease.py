@@ -20,6 +20,7 @@ from cache.errors import StoreLocked
 @contextmanager
 def lease(database: Path) -> Iterator[None]:
     """Hold the lease; raises ``StoreLocked`` naming the process that has it."""
+    database = database.resolve()  # a link is the same file
     path = database.with_name(f"{database.name}.lease")
     owner = database.with_name(f"{database.name}.owner")
     lock = FileLock(path)

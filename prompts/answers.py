@@ -89,7 +89,8 @@ def _answer(text: str) -> dict[str, object]:
         return _decode(text)
     except Unreadable as plain:
         fenced = re.findall(r"^```[a-zA-Z]*\s*?\n(.*?)^```\s*$", text + "\n", re.DOTALL | re.M)
-        if len(fenced) != 1:
+        # Behind the judge's own answer nothing follows; a fence that it quotes is talked about.
+        if len(fenced) != 1 or not text.rstrip().endswith("```"):
             raise plain from None
         return _decode(fenced[0])
 

@@ -31,7 +31,7 @@ def positions(text: str) -> dict[int, bool]:
         ('{"redundant": " TRUE "}', YES),
         ('```json\n{"redundant": true}\n```', YES),
         ('```\n{"redundant": false}\n```', NO),
-        ('Here it is:\n```json\n{"redundant": true}\n```\nThat is all.', YES),
+        ('Here it is:\n```json\n{"redundant": true}\n```', YES),
         ('{"reason": "it says {\\"redundant\\": false}", "redundant": true}', YES),
         ('{"reason": "a```b", "redundant": true, "more": [1]}', YES),
         ('```json\r\n{"redundant": true}\r\n```\r\n', YES),
@@ -68,6 +68,7 @@ def test_b71_a_verdict_is_read(text: str, expected: list[Verdict]) -> None:
         '```json\n{"redundant": true}\n```\n\n```json\n{"redundant": true}\n```',
         '| ```json\n| {"redundant": true}\n| ```',
         "```json\n```",
+        'It quotes\n```json\n{"redundant": true}\n```\nwhich is not my answer.',
         "[" * 100_000,
     ],
 )

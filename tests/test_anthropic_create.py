@@ -267,3 +267,16 @@ def test_b03_a_candidate_is_proved_by_any_of_its_lines(serve: Serve, desk: Desk)
     assert desk.run(CLAUDE).code == 0
     assert [one["lines"] for one in service.log()["creates"]] == [10, 1]
     assert desk.outcomes() == {"ok": 10, "missing": 1}
+
+
+def test_b09_a_batch_in_doubt_is_not_cancelled_before_it_is_proved(
+    serve: Serve, desk: Desk
+) -> None:
+    """A lost create cannot be stopped, nor what only looks like it: that is said each time."""
+    service = serve(struck(CREATE, "drop_after"))
+    service.hold(done=0)
+    desk.advance(desk.ask(CLAUDE, **ONE), wait=False)
+    name = desk.one("select batch_id from batches")
+    assert "not known yet whether it exists" in desk.cancel(name).problems[0]
+    assert "could be somebody else's" in desk.cancel(name).problems[0]
+    assert service.log()["cancelled"] == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from hashlib import sha256
 
 import pytest
 
-from cache.errors import Refused
+from cache.errors import ProviderError
 from cache.records import Message, ToolCall, Trajectory
 from cache.steps import split_steps
 from tests.conftest import Serve
@@ -155,9 +156,8 @@ def test_what_cannot_be_paid_stops_the_run(
 ) -> None:
     """No credit, no valid key: what had come is stored, the rest is asked another time, once."""
     service = serve(struck(CHAT, "status", first=3, times=0, status=status, code=code))
-    with pytest.raises(Refused, match=words) as stopped:
-        desk.run(LIVE)
-    assert stopped.value.exit_code == 1
+    ended = desk.run(LIVE)
+    assert (ended.code, words in ended.message) == (1, True)
     assert desk.outcomes() == {"ok": 2}
     assert desk.one("select count(*) from predictions") == 2
     calls = service.log()["chat_calls"]
@@ -183,3 +183,15 @@ def test_b52_a_prompt_asked_in_a_batch_and_live_is_paid_once(serve: Serve, desk:
     assert desk.run(JUDGE, f"{JUDGE}?mode=live").code == 0
     assert set(service.log()["bodies"].values()) == {1}
     assert desk.one("select count(*) from predictions") == 20
+
+
+def test_a_model_that_does_not_exist_is_not_asked_for_every_prompt(
+    serve: Serve, desk: Desk
+) -> None:
+    """A live model that answers 404 to everything is told once; its prompts are due, not lost."""
+    service = serve(Faults(unknown_models=("gpt-4o-mini",)))
+    with suppress(ProviderError):
+        desk.run(LIVE, limit=4)
+    service.set_faults(Faults())
+    assert service.log()["chat_calls"] < desk.one("select count(*) from prompts")
+    assert desk.run(LIVE, limit=4).code == 0

@@ -30,7 +30,6 @@ def test_b56_a_killed_live_run_goes_on_with_the_rest(serve: Serve, db: Path) -> 
     stored: list[str] = []
     with running(db, *ASK):
         until(lambda: service.log()["chat_calls"] > 4)
-        time.sleep(2.0)
         until(lambda: desk.one("select count(*) from responses") > 0)
     stored += [
         row[0]
@@ -105,7 +104,7 @@ def test_a_call_that_never_ends_is_cut_by_the_wall_clock() -> None:
     with endless() as url:
         began = time.monotonic()
         live = Live(url, "k1", deadline=0.3)
-        (found,) = live.fetch("token", [Prompt("a", "h", body)])
+        (found,) = [one for one in live.fetch("token", [Prompt("a", "h", body)]) if one]
         took = time.monotonic() - began
     assert (found.outcome, found.is_transient) == ("error", True)
     assert "possibly billed" in (found.error or "")
@@ -124,3 +123,14 @@ def test_a_second_ctrl_c_ends_the_program_at_once(serve: Serve, db: Path) -> Non
             assert process.wait(timeout=4) in (3, -signal.SIGINT)
         finally:
             process.kill()
+
+
+def test_b09_cancelling_a_live_batch_asks_nothing_more(serve: Serve, desk: Desk) -> None:
+    """A live run that stopped half way and is cancelled keeps what it had and pays for no more."""
+    service = serve(struck("chat.create", "status", first=3, times=0, status=402))
+    assert desk.run(LIVE).code == 1
+    service.set_faults(Faults())
+    calls = service.log()["chat_calls"]
+    standing = desk.cancel(desk.one("select batch_id from batches"))
+    assert (service.log()["chat_calls"], standing.open) == (calls, 0)
+    assert desk.states() == {"answered": 2, "due": 8}

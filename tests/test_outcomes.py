@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,12 +34,20 @@ TABLE = [
 ]
 
 
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+    """A database with some prompts, all due."""
+    desk = Desk(Path(shutil.copy(sample, tmp_path_factory.mktemp("prompted") / "n.duckdb")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "k1")
+        desk.ask(JUDGE, limit=4)
+    return desk.store.path
+
+
 @pytest.fixture
-def asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    """Some prompts, all due; their answers are written by hand."""
-    monkeypatch.setenv("OPENAI_API_KEY", "k1")
-    desk.ask(JUDGE, limit=4)
-    return desk
+def asked(tmp_path: Path, prompted: Path) -> Desk:
+    """A copy of it, whose answers are written by hand."""
+    return Desk(Path(shutil.copy(prompted, tmp_path / "n.duckdb")))
 
 
 def answered(desk: Desk, histories: Sequence[Sequence[tuple[str, bool]]]) -> list[tuple[str, int]]:

@@ -142,9 +142,12 @@ class Anthropic:
             raise NotVisible("results are kept for 29 days, and these are older")
         if not one.results_url:
             raise Unreachable("its results are not there yet")
-        here, there = urlsplit(self._base_url).netloc, urlsplit(one.results_url).netloc
-        if there not in ("", here):
-            raise NotVisible(f"its results lie at {there}, which is not {here}: no key goes there")
+        here, there = urlsplit(self._base_url)[:2], urlsplit(one.results_url)[:2]
+        if there not in (("", ""), here):
+            where = "://".join(there)
+            raise NotVisible(
+                f"its results lie at {where}, not at {self._base_url}: no key goes there"
+            )
         with tempfile.TemporaryDirectory(prefix="needless-") as folder:
             path = Path(folder, "results.jsonl")
             self._download(remote_id, path, _size(one))

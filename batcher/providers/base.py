@@ -145,11 +145,12 @@ class Provider(Protocol):
         """Return the batch's state; raises ``NotVisible`` or ``Unreachable``."""
         ...
 
-    def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
+    def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply | None]:
         """Yield the results of an ended batch, in any order; may be called again.
 
-        Only live and offline providers read ``pending``. Raises ``Unreachable`` when the results
-        could not be had whole: nothing has been yielded then by a batch service.
+        None says that the next reply takes its time: what has come should be stored. Only live and
+        offline providers read ``pending``. Raises ``Unreachable`` when the results could not be had
+        whole: nothing has been yielded then by a batch service.
         """
         ...
 

@@ -59,7 +59,7 @@ class Live:
         """Always ready to be fetched."""
         return Poll("completed", is_terminal=True)
 
-    def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
+    def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply | None]:
         """Answer each prompt; raises ``Refused`` after what was in flight came home."""
         import openai
 
@@ -96,13 +96,15 @@ class Live:
             )
         try:
             completion: Any = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             completion = None
         if not isinstance(completion, dict):
             text = raw.decode("utf-8", "replace")
             return Reply(prompt.custom_id, "malformed", raw=text, error="not a completion")
         if completion.get("error"):
-            return wire.failure(prompt.custom_id, 0, completion["error"], raw.decode())
+            return wire.failure(
+                prompt.custom_id, 0, completion["error"], raw.decode("utf-8", "replace")
+            )
         return wire.reply(prompt.custom_id, completion, raw.decode("utf-8", "replace"))
 
     def _send(self, body: dict[str, Any], began: float) -> bytes:
