@@ -163,7 +163,6 @@ def expand(
             asked += 1
             if chunk.is_full:
                 _write(store, chunk, now())
-                store.rest()
                 chunk = _Chunk()
         progress(done, len(ids))
     _write(store, chunk, now())
@@ -203,8 +202,10 @@ def _write(store: Store, chunk: _Chunk, now: datetime) -> None:
         known = _known(con, list(chunk.prompts))
         new = {name: one for name, one in chunk.prompts.items() if name not in known}
         load(con, "prompts", _prompt_rows(new.values(), now))
-        if new:
-            load_bodies(con, ((name, one.body) for name, one in new.items()))
+        # Each body is let go of once it is staged: the insert needs the room.
+        chunk.prompts.clear()
+        load_bodies(con, ((name, new.pop(name).body) for name in list(new)))
+    store.rest()
 
 
 def _known(con: Connection, names: list[str]) -> set[str]:

@@ -138,9 +138,9 @@ def part_make(folder: Path, requests: int, kilobytes: float) -> None:
     """Make and import the trajectories; not measured against anything."""
     # A window shows seven steps; a prompt of the release is 63 % shared system text.
     body = int(kilobytes * 1000)
-    system = int(body * 0.63) if kilobytes > 10 else 600
+    system = int(body * 0.63) if kilobytes > 10 else 1100
     prompts_folder(folder / "prompts", system)
-    step_bytes = max(40, (body - system - 900) // 7 - 90)
+    step_bytes = max(40, (body - system - 700) // 7 - 75)
     made = trajectories(requests // STEPS, step_bytes)
     with Measured() as measured:
         write(Store(folder / "db"), (("made", one) for one in made), dataset=None, now=NOW)
@@ -362,6 +362,7 @@ def part_metrics(folder: Path, predictions: int) -> None:
         with Measured() as floor:
             expected = con.execute(by_hand).fetchall()
         report("metrics floor", floor)
+        con.execute("from step_scores limit 1").fetchall()
         for view in ("step_scores", "scores", "score_averages", "length_levels", "coverage"):
             with Measured() as measured:
                 con.execute(f"from {view}").fetchall()

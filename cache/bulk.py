@@ -89,10 +89,15 @@ def load_bodies(con: Connection, bodies: Iterable[tuple[str, bytes]]) -> None:
             for prompt_hash, body in bodies:
                 file.write(b"%b\x1f%b\n" % (prompt_hash.encode(), body))
                 longest = max(longest, len(body))
+        if not longest:
+            return
+        line = max(longest + 64, 1 << 21)
+        # What has been written is of no use in memory; the caller lets the engine rest afterwards.
+        con.execute(f"set memory_limit = '{max(250, 12 * line // 1_000_000)}MB'")
         con.execute(
             "insert into prompt_bodies by name select * from read_csv($1, delim = '\x1f', "
             "quote = '', escape = '', header = false, auto_detect = false, "
             "columns = {prompt_hash: 'UUID', body: 'VARCHAR'}, "
-            f"max_line_size = {max(longest + 64, 1 << 21)})",
+            f"max_line_size = {line}, buffer_size = {2 * line})",  # the default takes 32 MB
             [str(path)],
         )
