@@ -52,7 +52,7 @@ class App:
         """The time, in UTC."""
         return datetime.now(UTC)
 
-    def pace(self, first: float = 15.0) -> "Pace":
+    def pace(self, first: float = 15.0, max_age: float = 26.0) -> "Pace":
         """Real time; every patience is a multiple of the first pause between two looks."""
         from batcher.resume import Pace
 
@@ -63,6 +63,7 @@ class App:
             longest=first * 20,
             doubt=timedelta(seconds=first * 8),
             grace=timedelta(seconds=first * 20),
+            max_age=timedelta(hours=max_age),
         )
 
     def say(self, text: str) -> None:
@@ -173,6 +174,10 @@ waiting = options(
     click.option(
         "--poll", type=click.FloatRange(min=0.05), default=15.0, show_default=True, help=_poll
     ),
+    click.option(
+        "--max-age", type=float, default=26.0, show_default=True, help="Hours until it is stuck."
+    ),
+    click.option("--keep-remote", is_flag=True, help="Delete no input file at the provider."),
 )
 yes = click.option("--yes", is_flag=True, help="Do not ask before sending.")
 shown_as = click.option("--format", "form", type=FORMS, default="table", show_default=True)
@@ -246,12 +251,15 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
     return scope
 
 
-def finish(app: App, scope: "Scope", poll: float, no_wait: bool) -> None:
+def finish(
+    app: App, scope: "Scope", *, poll: float, max_age: float, no_wait: bool, keep_remote: bool
+) -> None:
     """Move a scope on, print the scores, and end with the exit code that fits."""
     from batcher.report import headline
     from batcher.session import conclude, move_on
 
-    standing = move_on(app.store, scope, app.pace(poll), app.say, wait=not no_wait)
+    how = {"wait": not no_wait, "keep_remote": keep_remote}
+    standing = move_on(app.store, scope, app.pace(poll, max_age), app.say, **how)
     with app.store.reading() as con:
         table = headline(con)
     app.show(table, "table")
@@ -293,10 +301,11 @@ def plan(app: App, /, form: str, **chosen: Any) -> None:
 @waiting
 @yes
 @click.pass_obj
-def run(app: App, /, no_wait: bool, poll: float, yes: bool, **chosen: Any) -> None:
+def run(app: App, /, yes: bool, **chosen: Any) -> None:
     """Ask, wait, and report: the whole way from trajectories to scores."""
+    waits = {name: chosen.pop(name) for name in ("no_wait", "poll", "max_age", "keep_remote")}
     with app.working():
-        finish(app, asked(app, yes, chosen), poll, no_wait)
+        finish(app, asked(app, yes, chosen), **waits)
 
 
 @main.command()
@@ -316,24 +325,26 @@ def submit(app: App, /, yes: bool, **chosen: Any) -> None:
 @click.argument("batch_ids", nargs=-1)
 @waiting
 @click.pass_obj
-def resume(app: App, batch_ids: tuple[str, ...], no_wait: bool, poll: float) -> None:
+def resume(app: App, /, batch_ids: tuple[str, ...], **waits: Any) -> None:
     """Go on with the batches named (our id or the provider's), or with everything open."""
     from batcher.session import scope_of
 
     with app.working():
-        finish(app, scope_of(app.store, batch_ids), poll, no_wait)
+        finish(app, scope_of(app.store, batch_ids), **waits)
 
 
 @main.command()
 @click.argument("batch_ids", nargs=-1, required=True)
 @waiting
+@click.option("--abandon", is_flag=True, help="Give up what the provider still holds of them.")
 @click.pass_obj
-def cancel(app: App, batch_ids: tuple[str, ...], no_wait: bool, poll: float) -> None:
+def cancel(app: App, /, batch_ids: tuple[str, ...], abandon: bool, **waits: Any) -> None:
     """Stop batches at their provider and store what they had finished."""
     from batcher import session
 
+    pace, wait = app.pace(waits["poll"], waits["max_age"]), not waits["no_wait"]
     with app.working():
-        session.cancel(app.store, batch_ids, app.pace(poll), app.say, wait=not no_wait)
+        session.cancel(app.store, batch_ids, pace, app.say, wait=wait, abandon=abandon)
 
 
 @main.command()

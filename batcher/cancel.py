@@ -19,8 +19,13 @@ def cancel(
     say: Callable[[str], None],
     *,
     wait: bool,
+    abandon: bool = False,
 ) -> Standing:
-    """Cancel the batches called ``names`` and store their results; nothing is sent again."""
+    """Cancel the batches called ``names`` and store their results; nothing is sent again.
+
+    With ``abandon`` they are not waited for: what a provider still holds of them is given up, and
+    their unanswered prompts are due again.
+    """
     with store.reading() as con:
         ids = resolve(con, names)
         scope = Scope(batch_ids=ids)
@@ -29,7 +34,11 @@ def cancel(
     for one in batches:
         batch = one.batch
         provider = connect(batch.provider, batch.base_url, batch.mode)
-        if one.status == "prepared" or provider.answers_live:
+        if abandon:
+            with store.writing() as con:
+                note(con, batch.batch_id, "refused", pace.now(), {"reason": "abandoned"})
+            say(f"{batch.batch_id}: given up; what it had not delivered is due again")
+        elif one.status == "prepared" or provider.answers_live:
             with store.writing() as con:
                 note(con, batch.batch_id, "refused", pace.now(), {"reason": "cancelled"})
             say(f"{batch.batch_id}: nothing more of it will be sent")

@@ -108,9 +108,13 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
         )
 
 
-def cancel(store: Store, names: Sequence[str], pace: Pace, say: Say, *, wait: bool) -> None:
+def cancel(
+    store: Store, names: Sequence[str], pace: Pace, say: Say, *, wait: bool, abandon: bool
+) -> None:
     """Cancel batches, store what they had finished, and raise what is still open."""
-    standing = cancelling.cancel(store, names, lru_cache(connect), pace, say, wait=wait)
+    standing = cancelling.cancel(
+        store, names, lru_cache(connect), pace, say, wait=wait, abandon=abandon
+    )
     if standing.problems:
         raise ProviderError("; ".join(standing.problems))
     if standing.open:

@@ -11,6 +11,7 @@ from batcher.providers.base import Limits
 from cache.errors import ProviderError
 from tests.conftest import Serve
 from tests.running import Desk
+from tests.test_anthropic_create import by_hand
 from tests.vendors import CLAUDE, ONE, call, for_all, struck
 from tests.wire.service import Faults, Service, Settings
 
@@ -246,3 +247,20 @@ def test_b09_a_cancel_that_fails_does_not_spare_the_other_batches(serve: Serve, 
     with suppress(ProviderError):
         desk.cancel(*names, wait=False)
     assert len(service.log()["cancelled"]) == 1
+
+
+def test_a_batch_that_may_be_anothers_is_not_cancelled(serve: Serve, desk: Desk) -> None:
+    """A create that came to nothing, a running batch of the same size: taken for ours, unproved.
+
+    Stopping it would stop another's work, and that cannot be undone.
+    """
+    service = serve()
+    service.hold()
+    by_hand(service, lines=1)
+    service.set_faults(struck("messages.batches.create", "status", status=500))
+    scope = desk.ask(CLAUDE, **ONE)
+    for _ in range(2):
+        desk.advance(scope, wait=False)
+    with suppress(ProviderError):
+        desk.cancel(desk.one("select batch_id from batches"), wait=False)
+    assert service.log()["cancelled"] == []

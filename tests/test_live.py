@@ -13,7 +13,7 @@ from cache.records import Message, ToolCall, Trajectory
 from cache.steps import split_steps
 from tests.conftest import Serve
 from tests.running import JUDGE, Desk
-from tests.vendors import LIVE, ONE, call, in_turn, store_all, struck
+from tests.vendors import CLAUDE, LIVE, ONE, call, for_all, in_turn, store_all, struck
 from tests.wire.answers import answer
 from tests.wire.service import Faults, LineFault
 
@@ -195,3 +195,22 @@ def test_a_model_that_does_not_exist_is_not_asked_for_every_prompt(
     service.set_faults(Faults())
     assert service.log()["chat_calls"] < desk.one("select count(*) from prompts")
     assert desk.run(LIVE, limit=4).code == 0
+
+
+def test_b08_one_account_that_stops_does_not_hold_up_the_others(
+    serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A live model is refused, and its batch stays open: the others are brought home all the same.
+
+    One call is enough to know it; the exit code tells.
+    """
+    service = for_all(serve, monkeypatch)(Faults(unknown_models=("gpt-nothing",)))
+    with suppress(ProviderError):
+        desk.run("openai:gpt-nothing?mode=live", **ONE)
+    calls = service.log()["chat_calls"]
+    desk.ask(LIVE, CLAUDE, **ONE)
+    with suppress(ProviderError):
+        assert desk.advance().code == 1
+    answered = "select count(*) from prompt_states where state = 'answered'"
+    assert desk.one(answered) == 2
+    assert service.log()["chat_calls"] <= calls + 2

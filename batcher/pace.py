@@ -1,0 +1,41 @@
+"""Time, as parameters: so that nothing below the command line asks a clock or sleeps by itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from batcher.submit import DOUBT
+
+#: A batch unknown to its provider may be one that its servers have not all heard of yet.
+GRACE = timedelta(minutes=5)
+
+#: Providers end a batch within 24 hours; one that has not ended long after is stuck.
+MAX_AGE = timedelta(hours=26)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What the hour is, how to sleep, how long between two looks, and how long to be patient."""
+
+    now: Callable[[], datetime]
+    sleep: Callable[[float], None]
+    first: float = 15.0
+    longest: float = 300.0
+    growth: float = 1.5
+    doubt: timedelta = DOUBT
+    grace: timedelta = GRACE
+    max_age: timedelta = MAX_AGE
+
+    def pauses(self) -> Callable[[bool], float]:
+        """Return a function that gives the next pause; it starts anew after a change."""
+        at = self.first
+
+        def pause(changed: bool) -> float:
+            nonlocal at
+            at = self.first if changed else min(at * self.growth, self.longest)
+            return at * random.uniform(0.8, 1.0)
+
+        return pause
