@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from batcher.ledger import Scope, note, open_batches, resolve
+from batcher.providers.base import Connect
 from batcher.resume import Pace, Standing, advance
-from batcher.submit import Connect
 from cache.errors import Unreachable
 from cache.store import Store
 

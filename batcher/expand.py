@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from batcher.judge import Judge
@@ -17,7 +18,7 @@ from batcher.providers.base import Builder
 from batcher.selection import Selection, read, trajectory_ids
 from batcher.tokens import ROUGH, Counter
 from cache.bulk import load, load_bodies
-from cache.hashing import Identity
+from cache.hashing import Identity, canonical, digest
 from cache.records import Trajectory
 from cache.store import ROW_GROUP, Connection, Store
 from prompts.render import Chat, record, render
@@ -218,6 +219,12 @@ def _known(con: Connection, names: list[str]) -> set[str]:
     return {row[0] for row in rows}
 
 
+@lru_cache
+def _settings(judge: Judge, answer: str) -> str:
+    """Digest what a model takes or refuses whatever is asked: parameters and answer form."""
+    return digest(canonical([judge.sent_params, answer]))
+
+
 def _prompt_rows(chunk: Iterable[Asked], now: datetime) -> Iterator[dict[str, object]]:
     at = now.isoformat()
     for one in chunk:
@@ -227,6 +234,7 @@ def _prompt_rows(chunk: Iterable[Asked], now: datetime) -> Iterator[dict[str, ob
             "base_url": one.make.base_url,
             "endpoint": one.make.endpoint,
             "model": one.judge.model,
+            "settings": _settings(one.judge, one.request.answer),
             "n_bytes": len(one.body),
             "n_input_tokens": one.n_input_tokens,
             "created_at": at,

@@ -13,7 +13,7 @@ from datetime import datetime
 from batcher.ledger import lines, note
 from batcher.prices import cost
 from batcher.providers.base import Batch, Poll, Provider, Reply
-from batcher.submit import learn_queue_limit
+from batcher.queues import learn_queue_limit
 from cache.bulk import load
 from cache.errors import NotOurs
 from cache.store import Connection, Store

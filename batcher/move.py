@@ -9,8 +9,8 @@ from datetime import datetime
 from batcher.ingest import ingest
 from batcher.ledger import OpenBatch, note
 from batcher.pace import Pace
-from batcher.providers.base import Batch, Poll, Provider
-from batcher.submit import Connect, disown, is_doubtful, send, settle_doubt
+from batcher.providers.base import Batch, Connect, Poll, Provider
+from batcher.submit import disown, is_doubtful, send, settle_doubt
 from cache.errors import NotOurs, NotVisible, Unreachable
 from cache.store import Store
 

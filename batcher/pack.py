@@ -13,12 +13,13 @@ ENVELOPE = 256
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A prompt to send: its hash, which attempt this is, its body's size."""
+    """A prompt to send: its hash, which attempt this is, its body's size, its settings' digest."""
 
     prompt_hash: str
     attempt: int
     n_bytes: int
     n_input_tokens: int
+    settings: str = ""
 
 
 def fits(due: Due, limits: Limits) -> bool:

@@ -12,7 +12,8 @@ from batcher.ledger import Scope, make_scope, open_batches
 from batcher.move import Mover, Standing
 from batcher.pace import Pace
 from batcher.predict import predict
-from batcher.submit import Connect, prepare
+from batcher.prepare import Prepared, prepare
+from batcher.providers.base import Connect
 from cache.errors import MissingKey, Refused
 from cache.store import Store
 
@@ -44,7 +45,10 @@ def advance(
         predict(store)  # what is answered already needs no batch
     while True:
         # After a refusal nothing new is claimed: the same lines would be refused again.
-        made = 0 if problems or not claim else prepare(store, scope, connect, pace.now())
+        prepared = Prepared()
+        if claim and not problems:
+            prepared = prepare(store, scope, connect, pace.now())
+        problems |= dict.fromkeys(prepared.problems)
         try:
             standing = Standing()
             mover = Mover(store, connect, pace, say, standing, collect, keep_remote)
@@ -60,7 +64,7 @@ def advance(
         if not collect or not wait or (not standing.open and not more):
             return standing
         if standing.open or standing.held_back:
-            pace.sleep(pause(standing.changed or made > 0))
+            pace.sleep(pause(standing.changed or prepared.made > 0))
 
 
 def _look_round(mover: Mover, scope: Scope, halted: set[str]) -> None:

@@ -5,7 +5,8 @@ NeedlessError                exit 1
 ├── InputError               exit 1   a file the user gave cannot be read as asked
 ├── StoreError               exit 1   the database file cannot be used
 │   ├── StoreLocked                   another process holds it
-│   └── StoreTooNew                   a newer program wrote it
+│   ├── StoreTooNew                   a newer program wrote it
+│   └── StoreBroken                   its content is damaged, or it never was a database
 ├── ProviderError            exit 1   a provider refused, or answered what cannot be used
 │   ├── MissingKey                    no API key in the environment
 │   ├── Refused                       a definite no: nothing was created
@@ -49,6 +50,10 @@ class StoreLocked(StoreError):
 
 class StoreTooNew(StoreError):
     """The database was written by a newer program."""
+
+
+class StoreBroken(StoreError):
+    """The database file is damaged, or is none; `needless doctor --repair` may help."""
 
 
 class ProviderError(NeedlessError):

@@ -6,17 +6,18 @@ transaction, and no caller may keep one open while it waits for a network or for
 
 from __future__ import annotations
 
+import errno
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 import duckdb
 
-from cache.errors import InputError, StoreError, StoreLocked, StoreTooNew
+from cache.errors import InputError, StoreBroken, StoreError, StoreLocked, StoreTooNew
 from cache.migrate import is_current, migrate
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
@@ -25,6 +26,15 @@ Row: TypeAlias = tuple[object, ...]
 #: Rows of a row group. A full one is compressed and written at once; the default of 122,880 would
 #: hold gigabytes of prompt bodies back, in memory and twice on disk.
 ROW_GROUP = 2048
+
+#: What DuckDB says of a file whose content is damaged, and of one that it may not use.
+_DAMAGE = re.compile(r"corrupt|checksum|not read enough bytes|replaying WAL|deserializ", re.I)
+_ACCESS = re.compile(
+    r"no space left|file too large|quota exceeded|read-only file system|permission denied|"
+    r"cannot open file|is a directory",
+    re.I,
+)
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class Store:
@@ -50,20 +60,18 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Yield a connection inside one transaction: committed at the end, or undone."""
-        con = self._connect(read_only=False)
-        try:
+        with self._session(read_only=False) as con:
             con.execute("begin")
             try:
                 if not self._current:
                     migrate(con, str(self.path))
                 yield con
             except BaseException:
-                con.execute("rollback")
+                with suppress(duckdb.Error):  # a full disk may have undone it already
+                    con.execute("rollback")
                 raise
             con.execute("commit")
-            self._current = True
-        finally:
-            _detach(con)
+        self._current = True
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -74,20 +82,14 @@ class Store:
                 "--db names another"
             )
         if not self._current:
-            con = self._connect(read_only=True)
-            try:
+            with self._session(read_only=True) as con:
                 current = is_current(con, str(self.path))
-            finally:
-                _detach(con)
             if not current:
                 with self.writing():
                     pass
             self._current = True
-        con = self._connect(read_only=True)
-        try:
+        with self._session(read_only=True) as con:
             yield con
-        finally:
-            _detach(con)
 
     def query(self, statement: str) -> tuple[tuple[str, ...], list[Row]]:
         """Run one read-only statement of a user's; return column names and rows.
@@ -114,13 +116,9 @@ class Store:
         """Write every table to ``folder`` as Parquet, each whole or not at all."""
         written: list[Path] = []
         with self.reading() as con:
-            tables = con.execute(
-                "select table_name from duckdb_tables() where database_name = current_database() "
-                "order by table_oid"
-            ).fetchall()
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                for (table,) in tables:
+                for table in _tables(con):
                     path = folder / f"{table}.parquet"
                     partial = folder / f"{table}.parquet.partial"
                     con.execute(f"copy {table} to {_quoted(partial)} (format parquet)")
@@ -129,11 +127,57 @@ class Store:
                 raise InputError(f"{folder}: cannot be written: {error}") from error
         return written
 
+    def verify(self) -> None:
+        """Read everything there is, once; raises ``StoreBroken`` where that is not possible."""
+        with self.writing() as con:
+            for table in _tables(con):
+                con.execute(f"select bit_xor(hash(everything)) from {table} as everything")
+        self.rest()
+
+    def copy(self, damaged: Path, tables: Sequence[str]) -> bool:
+        """Copy tables out of another file, all of them; False, and none, where one is unreadable.
+
+        The tables here must be empty.
+        """
+        try:
+            with self.writing() as con:
+                con.execute(f"attach {_quoted(damaged)} as damaged (read_only)")
+                for table in tables:
+                    con.execute(f"insert into {table} by name from damaged.{table}")
+        except (StoreBroken, duckdb.Error):
+            return False
+        finally:
+            self.rest()
+        return True
+
     def rest(self) -> None:
         """Give back the memory that large sessions took; the next one takes a little longer."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+
+    @contextmanager
+    def _session(self, *, read_only: bool) -> Iterator[Connection]:
+        """Open the file and let go of it; a full disk and damage are told as the program's own."""
+        try:
+            con = self._connect(read_only=read_only)
+            try:
+                yield con
+            finally:
+                try:
+                    _detach(con)
+                except duckdb.Error:
+                    con.close()
+                    self.rest()  # an engine that has failed would keep the file
+                    raise
+        except duckdb.Error as error:
+            if not (_DAMAGE.search(str(error)) or _ACCESS.search(str(error))):
+                raise
+            raise _explained(self.path, error) from error
+        except OSError as error:  # of the files in which rows are staged
+            if error.errno not in _FULL:
+                raise
+            raise StoreError(f"{self.path}: nothing was stored: {error.strerror}") from error
 
     def _connect(self, *, read_only: bool) -> Connection:
         if self._engine is None:
@@ -177,6 +221,15 @@ def _detach(con: Connection) -> None:
     con.close()
 
 
+def _tables(con: Connection) -> list[str]:
+    """Name the tables of the open file, oldest first."""
+    rows = con.execute(
+        "select table_name from duckdb_tables() where database_name = current_database() "
+        "order by table_oid"
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 def _quoted(path: Path) -> str:
     """A path as an SQL literal: ``attach`` and ``copy`` take no parameters."""
     return "'" + str(path).replace("'", "''") + "'"
@@ -198,9 +251,15 @@ def _explained(path: Path, error: duckdb.Error) -> StoreError:
             f"{path}: written by a newer DuckDB than {duckdb.__version__}; upgrade the duckdb "
             f"package ({text.splitlines()[0]})"
         )
+    cure = "`needless doctor --repair` brings back what it can"
     if "not a valid DuckDB" in text:
-        return StoreError(f"{path}: not a DuckDB database; --db names the file to use")
-    return StoreError(f"{path}: cannot be opened: {text.splitlines()[0]}")
+        return StoreBroken(
+            f"{path}: not a DuckDB database; --db names the file to use. If it was one, {cure}"
+        )
+    reason = re.sub(r"^[A-Z]\w*( \w+)? Error: ", "", text).splitlines()
+    if found := _ACCESS.search(text):
+        return StoreError(f"{path}: cannot be read or written: {found[0].lower()}")
+    return StoreBroken(f"{path}: cannot be opened: {reason[0]}; {cure}")
 
 
 @contextmanager

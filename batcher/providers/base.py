@@ -22,13 +22,15 @@ from prompts.render import Chat
 class Limits:
     """What one batch may hold: lines, bytes of the finished file, bytes of one line.
 
-    ``tokens`` is what may wait at once, where a provider's refusal taught it.
+    ``tokens`` is what may wait at once, where a provider's refusal taught it. From
+    ``probe_from`` lines on, settings that were never tried are tried with one line first.
     """
 
     requests: int
     bytes: int
     line_bytes: int
     tokens: int | None = None
+    probe_from: int = 5_000
 
 
 #: OpenAI allows 50,000 lines and 200 MB a file. Half of that keeps a batch's results small in
@@ -162,3 +164,7 @@ class Provider(Protocol):
     def clean(self, remote_id: str) -> None:
         """Delete what a stored batch left at the provider, as far as that is possible."""
         ...
+
+
+#: What connects to a provider: its name, base URL and mode.
+Connect = Callable[[str, str, str], Provider]

@@ -9,7 +9,8 @@ select
     replace(states.prompt_hash::varchar, '-', '') as prompt_hash,
     states.attempts + 1 as attempt,
     states.n_bytes,
-    states.n_input_tokens
+    states.n_input_tokens,
+    states.settings
 from scope
 join prompt_states as states using (prompt_hash)
 join prompt_bodies using (prompt_hash)

@@ -1,12 +1,14 @@
 -- What is paid for: rows are added and never dropped or rewritten.
 
--- One body to send, keyed by what is sent and where to. input tokens are an estimate.
+-- One body to send, keyed by what is sent and where to. input tokens are an estimate. settings: a
+-- digest of the parameters and the answer form, which a model takes or refuses whatever is asked.
 create table prompts (
     prompt_hash    uuid primary key,
     provider       varchar not null,
     base_url       varchar not null,
     endpoint       varchar not null,
     model          varchar not null,
+    settings       varchar not null default '',
     n_bytes        integer not null,
     n_input_tokens integer not null,
     created_at     timestamptz not null

@@ -1,0 +1,161 @@
+"""Prompts that are due into batches that fit: rows and claims, in one transaction, nothing sent.
+
+Before thousands of lines go out with settings that a model may refuse line by line, hours later,
+one line goes alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+
+import sql
+from batcher.ledger import Scope, make_scope, note
+from batcher.pack import Due, fits, pack
+from batcher.providers.base import Connect, Limits, Provider
+from batcher.queues import room_of
+from cache.bulk import load
+from cache.store import Connection, Store
+
+_DUE = sql.read("queries")["due"]
+
+#: Lines that may be refused one by one before settings are called unusable.
+PROBES = 3
+
+
+@dataclass(slots=True)
+class Prepared:
+    """How many batches were made, and why some prompts were not put into one."""
+
+    made: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prepared:
+    """Claim every due prompt of ``scope`` that may be sent now for a new batch.
+
+    Raises ``MissingKey`` before anything is claimed.
+    """
+    done = Prepared()
+    with store.writing() as con:
+        make_scope(con, scope)
+        rows = con.execute(_DUE).fetchall()
+        for where, group in groupby(rows, key=lambda row: row[:5]):
+            provider = connect(where[0], where[1], where[4])
+            room, limits = room_of(con, where, provider.limits)
+            due = [Due(*row[5:]) for row in group]
+            too_large = [one for one in due if not fits(one, limits)]
+            if too_large:
+                _give_up(con, where, too_large, limits, now)
+            fitting = [one for one in due if fits(one, limits)]
+            for some in _cleared(con, where, fitting, provider, done):
+                for shard in pack(some, limits):
+                    tokens = sum(one.n_input_tokens for one in shard)
+                    if room is not None and tokens > room:
+                        break  # the rest stays due until something of ours has left the queue
+                    _claim(con, where, shard, provider.key_fingerprint, now)
+                    room = None if room is None else room - tokens
+                    done.made += 1
+    return done
+
+
+def _cleared(
+    con: Connection, where: Sequence[str], due: list[Due], provider: Provider, done: Prepared
+) -> Iterator[list[Due]]:
+    """Yield the prompts that may go out now: all, or one as a probe of settings never tried."""
+    by_settings: dict[str, list[Due]] = {}
+    for one in due:
+        by_settings.setdefault(one.settings, []).append(one)
+    cleared: list[Due] = []
+    for settings, some in by_settings.items():
+        if provider.answers_live or len(some) < provider.limits.probe_from:
+            cleared += some
+            continue
+        row = con.execute(
+            "select is_proven, refusals, in_flight, newest_error from settings_proof "
+            "where provider = $1 and base_url = $2 and model = $3 and settings = $4",
+            [where[0], where[1], where[3], settings],
+        ).fetchone()
+        is_proven, refusals, in_flight, error = row or (False, 0, 0, None)
+        if is_proven:
+            cleared += some
+        elif refusals >= PROBES:
+            done.problems.append(
+                f"{where[0]}:{where[3]} refused {refusals} of {refusals} lines, so {len(some)} "
+                f"more were not sent: {error}"
+            )
+        elif not in_flight:
+            yield some[:1]
+    if cleared:
+        yield cleared
+
+
+def _claim(
+    con: Connection, where: Sequence[str], shard: Sequence[Due], fingerprint: str, now: datetime
+) -> str:
+    token = secrets.token_hex(4)
+    batch_id = f"{now:%Y%m%d}-{token}"
+    ids = [f"{token}-{due.prompt_hash}-{due.attempt}" for due in shard]
+    con.execute(
+        "insert into batches (batch_id, provider, base_url, endpoint, model, mode, token, "
+        "n_prompts, n_bytes, n_input_tokens, lines_sha256, key_fingerprint, created_at) "
+        "values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        [
+            batch_id,
+            *where,
+            token,
+            len(shard),
+            sum(due.n_bytes for due in shard),
+            sum(due.n_input_tokens for due in shard),
+            hashlib.sha256("\n".join(ids).encode()).hexdigest(),
+            fingerprint,
+            now,
+        ],
+    )
+    load(
+        con,
+        "batch_prompts",
+        (
+            {
+                "batch_id": batch_id,
+                "custom_id": custom_id,
+                "prompt_hash": due.prompt_hash,
+                "attempt": due.attempt,
+            }
+            for custom_id, due in zip(ids, shard, strict=True)
+        ),
+    )
+    note(con, batch_id, "prepared", now)
+    return batch_id
+
+
+def _give_up(
+    con: Connection, where: Sequence[str], due: Sequence[Due], limits: Limits, now: datetime
+) -> None:
+    """Record that some prompts are too large to send: one error each, by name, nothing sent."""
+    most = f"{limits.line_bytes} bytes"
+    if limits.tokens is not None:
+        most += f" or {limits.tokens} waiting tokens"
+    batch_id = _claim(con, where, due, "", now)
+    load(
+        con,
+        "responses",
+        (
+            {
+                "batch_id": batch_id,
+                "custom_id": f"{batch_id[-8:]}-{one.prompt_hash}-{one.attempt}",
+                "prompt_hash": one.prompt_hash,
+                "outcome": "error",
+                "error": f"not sent: {one.n_bytes} bytes, about {one.n_input_tokens} tokens, are "
+                f"more than the {most} that the provider takes",
+                "is_transient": False,
+                "received_at": now,
+            }
+            for one in due
+        ),
+    )
+    note(con, batch_id, "refused", now, {"reason": "lines too large to send"})
