@@ -417,12 +417,19 @@ def judges(app: App, form: str) -> None:
 
 @main.command()
 @shown_as
+@click.option("--repair", is_flag=True, help="Make a damaged database open; put lost batches back.")
 @click.pass_obj
-def doctor(app: App, form: str) -> None:
+def doctor(app: App, form: str, repair: bool) -> None:
     """Check keys, database, vocabularies and versions."""
     from batcher.catalogue import checks
     from cache.errors import StoreError
 
+    if repair:
+        from batcher.restore import repaired
+
+        with app.working():
+            for sentence in repaired(app.store, app.now()):
+                app.say(sentence)
     table, healthy = checks(app.store)
     app.show(table, form)
     if not healthy:

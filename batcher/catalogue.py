@@ -9,6 +9,7 @@ from pathlib import Path
 
 from batcher.offline import JUDGES
 from batcher.providers import PROVIDERS
+from batcher.restore import forgotten
 from batcher.table import Table
 from batcher.tokens import vocabulary
 from cache.errors import NeedlessError
@@ -51,6 +52,9 @@ def checks(store: Store) -> tuple[Table, bool]:
         with store.writing() as con:
             row = con.execute("select max(version) from schema_versions").fetchone()
         rows.append((f"database {store.path}", "ok", f"writable, schema {row[0] if row else '?'}"))
+        if count := forgotten(store):
+            cure = "`needless doctor --repair` puts them back"
+            rows.append(("journal of batches", "behind", f"{count} the database lacks; {cure}"))
     except NeedlessError as error:
         rows.append((f"database {store.path}", "failed", str(error)))
     healthy = all(state != "failed" for _, state, _ in rows)

@@ -7,7 +7,7 @@ one short transaction; doing it again changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -199,24 +199,61 @@ def _write(store: Store, chunk: _Chunk, now: datetime) -> None:
     if not chunk.requests:
         return
     with store.writing() as con:
-        load(con, "requests", chunk.requests, unless=_REQUEST_KEY)
+        load(con, "requests", _effective(con, chunk.requests), unless=_REQUEST_KEY)
         known = _known(con, list(chunk.prompts))
         new = {name: one for name, one in chunk.prompts.items() if name not in known}
         load(con, "prompts", _prompt_rows(new.values(), now))
+        bare = {name: chunk.prompts[name] for name, size in known.items() if not size}
+        _measure(con, bare)
+        new |= bare
         # Each body is let go of once it is staged: the insert needs the room.
         chunk.prompts.clear()
         load_bodies(con, ((name, new.pop(name).body) for name in list(new)))
     store.rest()
 
 
-def _known(con: Connection, names: list[str]) -> set[str]:
-    """Return which of these prompts are stored already."""
+def _effective(con: Connection, requests: list[Request]) -> list[Request]:
+    """Point requests at the wider prompt where the one they need was cut short before."""
+    wider = dict(
+        con.execute(
+            "select replace(prompt_hash::varchar, '-', ''), replace(wider_hash::varchar, '-', '') "
+            "from widened"
+        ).fetchall()
+    )
+    if not wider:
+        return requests
+    return [
+        replace(one, prompt_hash=wider.get(one.prompt_hash, one.prompt_hash)) for one in requests
+    ]
+
+
+def _known(con: Connection, names: list[str]) -> dict[str, int]:
+    """Return which of these prompts are stored already, with their bytes.
+
+    None are those of a prompt whose body went with a lost database (``batcher/restore.py``).
+    """
     rows = con.execute(
-        "select replace(prompt_hash::varchar, '-', '') from prompts "
+        "select replace(prompt_hash::varchar, '-', ''), n_bytes from prompts "
         "semi join (select unnest($1::varchar[])::uuid as prompt_hash) using (prompt_hash)",
         [names],
     ).fetchall()
-    return {row[0] for row in rows}
+    return dict(rows)
+
+
+def _measure(con: Connection, bare: dict[str, Asked]) -> None:
+    """Store the sizes of prompts that had no body."""
+    if bare:
+        con.execute(
+            "update prompts set n_bytes = found.bytes, n_input_tokens = found.tokens from (select "
+            "unnest($1::varchar[])::uuid as prompt_hash, unnest($2::integer[]) as bytes, "
+            "unnest($3::integer[]) as tokens) as found "
+            "where prompts.prompt_hash = found.prompt_hash",
+            [
+                list(bare),
+                [len(one.body) for one in bare.values()],
+                [one.n_input_tokens for one in bare.values()],
+            ],
+        )
 
 
 @lru_cache

@@ -6,7 +6,7 @@ the journal is ``submitted`` again; one without is ``in_doubt``, and is looked f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from batcher.ledger import note
 from cache import journal
 from cache.bulk import load
 from cache.journal import Entry
+from cache.repair import reopen
 from cache.store import Connection, Store
 
 _BORN = "select min(applied_at) from schema_versions where version > 0"
@@ -65,6 +66,14 @@ def announce(con: Connection, database: Path, batch_id: str) -> str | None:
 def forgotten(store: Store) -> int:
     """Return how many batches the journal knows more of than the database does."""
     return len(_lost(store, earlier=True))
+
+
+def repaired(store: Store, now: datetime) -> Iterator[str]:
+    """Make the database usable and complete; yield what was done, sentence by sentence."""
+    done = reopen(store, now)
+    yield from done or [f"{store.path}: opens, and all of it can be read"]
+    put_back = restore(store, now, earlier=True)
+    yield from put_back or ["the journal knows of no batch that the database lacks"]
 
 
 def restore(store: Store, now: datetime, *, earlier: bool) -> list[str]:

@@ -14,6 +14,7 @@ from batcher.pace import Pace
 from batcher.predict import predict
 from batcher.prepare import Prepared, prepare
 from batcher.providers.base import Connect
+from batcher.widen import widen
 from cache.errors import MissingKey, Refused
 from cache.store import Store
 
@@ -60,6 +61,8 @@ def advance(
         standing.problems = list(problems)
         if collect and standing.changed:
             predict(store)
+        if collect and claim and not problems and (cut := widen(store, scope, pace.now())):
+            say(f"{cut} answers were cut short: asking once more, with more room")
         more = claim and not problems and _due(store, scope)
         if not collect or not wait or (not standing.open and not more):
             return standing
@@ -93,6 +96,7 @@ def _due(store: Store, scope: Scope) -> bool:
     with store.reading() as con:
         make_scope(con, scope)
         row = con.execute(
-            "select count(*) from scope join prompt_states using (prompt_hash) where state = 'due'"
+            "select count(*) from scope join prompt_states using (prompt_hash) "
+            "where state = 'due' and n_bytes > 0"  # without its body it waits to be asked again
         ).fetchone()
     return bool(row and row[0])

@@ -16,6 +16,7 @@ from batcher.offline import JUDGES
 from batcher.prices import cost
 from batcher.providers import connect, module_of
 from batcher.resume import Pace, Standing, advance
+from batcher.restore import restore
 from batcher.selection import Selection
 from cache.collect import SAMPLE, collect
 from cache.errors import ProviderError, Unanswered, Unfinished
@@ -86,6 +87,8 @@ def scope_of(store: Store, batch_ids: Sequence[str]) -> Scope:
 
 def move_on(store: Store, scope: Scope, pace: Pace, say: Say, **how: bool) -> Standing:
     """Advance everything in ``scope``, with one connection a provider."""
+    for sentence in restore(store, pace.now(), earlier=False):  # a lost log opens without a word
+        say(sentence)
     return advance(store, scope, lru_cache(connect), pace, say, **how)
 
 

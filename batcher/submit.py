@@ -16,6 +16,8 @@ from datetime import datetime, timedelta
 from batcher.ledger import OpenBatch, all_lines, known_remote_ids, note
 from batcher.providers.base import Batch, Provider
 from batcher.queues import learn_queue_limit
+from batcher.restore import announce
+from cache import journal
 from cache.errors import InDoubt, QueueFull, Refused, Unreachable
 from cache.store import Store
 
@@ -41,6 +43,11 @@ def send(store: Store, provider: Provider, batch: Batch, now: Callable[[], datet
         ).fetchone()
         if newest != ("prepared",):
             return f"it is {newest[0] if newest else 'gone'} by now"
+        if not provider.answers_live:
+            obstacle = announce(con, store.path, batch.batch_id)
+            if obstacle:
+                note(con, batch.batch_id, "refused", now(), {"reason": obstacle})
+                return obstacle
         note(con, batch.batch_id, "creating", now())
     # Live providers take their prompts when they answer them.
     prompts = () if provider.answers_live else all_lines(store, batch.batch_id)
@@ -61,6 +68,8 @@ def adopt(
     store: Store, batch: Batch, remote_id: str, now: datetime, *, proved: bool = True
 ) -> Batch:
     """Record the provider's id of a batch; not ``proved`` when it may yet be another's."""
+    if remote_id != batch.token:  # live and offline batches go by ours
+        journal.name(store.path, batch.batch_id, remote_id, proved=proved)
     with store.writing() as con:
         con.execute(
             "update batches set remote_id = $2 where batch_id = $1", [batch.batch_id, remote_id]

@@ -16,6 +16,9 @@ PAID = (
     *("responses", "quarantine", "requests", "readings", "predictions"),
 )
 
+#: The write-ahead log, and what a checkpoint that was cut short leaves of it.
+_LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
+
 
 def reopen(store: Store, now: datetime) -> list[str]:
     """Make the file open; return what was done, in sentences, nothing where it opened at once.
@@ -35,9 +38,10 @@ def reopen(store: Store, now: datetime) -> list[str]:
             "beside it, so there is nothing to bring back; move it away, or name another with --db"
         )
     stamp = f"broken-{now:%Y%m%d-%H%M%S}"
-    log = database.with_name(f"{database.name}.wal")
-    if log.exists():
-        said.append(f"the write-ahead log was moved to {_aside(log, stamp)}")
+    logs = [path for end in _LOGS if (path := database.with_name(database.name + end)).exists()]
+    if logs:
+        moved = ", ".join(str(_aside(log, stamp)) for log in logs)
+        said.append(f"the write-ahead log was moved to {moved}")
         try:
             store.verify()
         except StoreBroken:

@@ -258,7 +258,8 @@ def _explained(path: Path, error: duckdb.Error) -> StoreError:
         )
     reason = re.sub(r"^[A-Z]\w*( \w+)? Error: ", "", text).splitlines()
     if found := _ACCESS.search(text):
-        return StoreError(f"{path}: cannot be read or written: {found[0].lower()}")
+        why = found[0].lower()
+        return StoreError(f"{path}: cannot be read or written: {why}; put that right and try again")
     return StoreBroken(f"{path}: cannot be opened: {reason[0]}; {cure}")
 
 

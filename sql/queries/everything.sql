@@ -1,2 +1,13 @@
--- Every prompt that a request asks for. One that is asked for both ways goes into a batch.
-select prompt_hash, min(mode) as mode from requests group by prompt_hash
+-- Every prompt that a request asks for, and what open batches carry whether or not one does: a
+-- database that was brought back has no requests yet. One that is asked for both ways goes into a
+-- batch.
+select prompt_hash, min(mode) as mode
+from (
+    select prompt_hash, mode from requests
+    union all
+    select batch_prompts.prompt_hash, batch_states.mode
+    from batch_prompts
+    join batch_states using (batch_id)
+    where batch_states.is_open
+)
+group by prompt_hash

@@ -1,12 +1,18 @@
 -- What a selection would send, one row per judge and strategy, from the temporary table `planned`
 -- (one row a request: judge, strategy, prompt_hash, provider, base_url, endpoint, model, mode,
 -- n_bytes, n_input_tokens). A prompt that several rows need is counted where it comes first.
-with first_use as (
+with asked as (
+    select
+        planned.* replace (coalesce(widened.wider_hash, planned.prompt_hash) as prompt_hash),
+        planned.rowid as position
+    from planned
+    left join widened using (prompt_hash)
+),
+first_use as (
     select
         *,
-        rowid as position,
-        row_number() over (partition by prompt_hash, mode order by rowid) = 1 as is_first
-    from planned
+        row_number() over (partition by prompt_hash, mode order by position) = 1 as is_first
+    from asked
 )
 select
     first_use.judge,
