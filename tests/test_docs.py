@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
@@ -18,6 +20,9 @@ from cache.store import Store
 from cli import main
 from prompts.strategy import load
 from tests import schema_page
+from tests.wire.faults import CallFault, CallKind, Faults, LineFault, LineKind
+from tests.wire.ledger import Log
+from tests.wire.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -115,6 +120,22 @@ def test_every_exit_code_is_explained() -> None:
 
     for text in (README, PAGES["command-line.md"]):
         assert {int(code) for code in re.findall(r"^\| (\d) \|", text, re.MULTILINE)} == codes
+
+
+def test_everything_about_the_wire_service_is_explained() -> None:
+    """Each kind of fault, each field of a rule, each switch, setting and entry of the log."""
+    page = PAGES["wire-service.md"]
+    names = {*get_args(CallKind), *get_args(LineKind), *Log.__annotations__}
+    for kind in (Faults, CallFault, LineFault, Settings):
+        names |= {field.name for field in dataclasses.fields(kind)}
+
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("example", blocks(PAGES["wire-service.md"], "python"))
+def test_every_example_of_the_wire_service_runs(example: str) -> None:
+    """It can be pasted at the root of a clone, with the vendors' own SDKs."""
+    exec(example, {})
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,11 @@ def bent(
 
 
 def _contradict(line: dict[str, Any]) -> None:
-    choice = line["response"]["body"]["choices"][0]["message"]
+    body = (line["response"] or {}).get("body")
+    if not isinstance(body, dict) or not body.get("choices"):
+        line["id"] = f"{line['id']}-other"  # a failed line holds no answer to turn round
+        return
+    choice = body["choices"][0]["message"]
     choice["content"] = (choice["content"] or "")[::-1]
 
 
