@@ -15,6 +15,7 @@ from typing import NamedTuple
 from batcher.judge import Judge
 from batcher.providers import builder
 from batcher.providers.base import Builder
+from batcher.restore import complete
 from batcher.selection import Selection, read, trajectory_ids
 from batcher.tokens import ROUGH, Counter
 from cache.bulk import load, load_bodies
@@ -204,7 +205,7 @@ def _write(store: Store, chunk: _Chunk, now: datetime) -> None:
         new = {name: one for name, one in chunk.prompts.items() if name not in known}
         load(con, "prompts", _prompt_rows(new.values(), now))
         bare = {name: chunk.prompts[name] for name, size in known.items() if not size}
-        _measure(con, bare)
+        complete(con, _prompt_rows(bare.values(), now))
         new |= bare
         # Each body is let go of once it is staged: the insert needs the room.
         chunk.prompts.clear()
@@ -238,22 +239,6 @@ def _known(con: Connection, names: list[str]) -> dict[str, int]:
         [names],
     ).fetchall()
     return dict(rows)
-
-
-def _measure(con: Connection, bare: dict[str, Asked]) -> None:
-    """Store the sizes of prompts that had no body."""
-    if bare:
-        con.execute(
-            "update prompts set n_bytes = found.bytes, n_input_tokens = found.tokens from (select "
-            "unnest($1::varchar[])::uuid as prompt_hash, unnest($2::integer[]) as bytes, "
-            "unnest($3::integer[]) as tokens) as found "
-            "where prompts.prompt_hash = found.prompt_hash",
-            [
-                list(bare),
-                [len(one.body) for one in bare.values()],
-                [one.n_input_tokens for one in bare.values()],
-            ],
-        )
 
 
 @lru_cache

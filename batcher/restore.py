@@ -6,7 +6,7 @@ the journal is ``submitted`` again; one without is ``in_doubt``, and is looked f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +61,23 @@ def announce(con: Connection, database: Path, batch_id: str) -> str | None:
         )
     journal.announce(con, database, batch_id)
     return None
+
+
+def complete(con: Connection, rows: Iterable[dict[str, object]]) -> None:
+    """Fill in prompts that were put back without their bodies; ``rows`` are of ``prompts``."""
+    found = list(rows)
+    if found:
+        con.execute(
+            "update prompts set settings = found.settings, n_bytes = found.n_bytes, "
+            "n_input_tokens = found.n_input_tokens from (select "
+            "unnest($1::varchar[])::uuid as prompt_hash, unnest($2::varchar[]) as settings, "
+            "unnest($3::integer[]) as n_bytes, unnest($4::integer[]) as n_input_tokens) as found "
+            "where prompts.prompt_hash = found.prompt_hash and prompts.n_bytes = 0",
+            [
+                [row[name] for row in found]
+                for name in ("prompt_hash", "settings", "n_bytes", "n_input_tokens")
+            ],
+        )
 
 
 def forgotten(store: Store) -> int:

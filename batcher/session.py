@@ -15,8 +15,8 @@ from batcher.ledger import Scope, due_totals, resolve, tally
 from batcher.offline import JUDGES
 from batcher.prices import cost
 from batcher.providers import connect, module_of
-from batcher.resume import Pace, Standing, advance
 from batcher.restore import restore
+from batcher.resume import Pace, Standing, advance
 from batcher.selection import Selection
 from cache.collect import SAMPLE, collect
 from cache.errors import ProviderError, Unanswered, Unfinished

@@ -14,6 +14,7 @@ import msgspec
 
 import sql
 from batcher.ledger import Scope, make_scope
+from batcher.restore import complete
 from cache.bulk import load, load_bodies
 from cache.hashing import Identity, canonical_bytes
 from cache.store import Connection, Store
@@ -45,6 +46,7 @@ def widen(store: Store, scope: Scope, now: datetime) -> int:
             ).fetchall()
         }
         load(con, "prompts", (prompt for prompt, _, _ in found), unless="prompt_hash")
+        complete(con, (prompt for prompt, _, _ in found))
         load_bodies(con, ((str(h), body) for h, body in fresh.items() if h not in known))
         load(con, "widened", (link for _, link, _ in found))
         _repoint(con)

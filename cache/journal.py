@@ -68,15 +68,16 @@ def path_of(database: Path) -> Path:
 
 def announce(con: Connection, database: Path, batch_id: str) -> None:
     """Write down a batch that is about to be created, with the open ``database`` as its source."""
-    fields = [name for name in Announced.__struct_fields__]
+    names = Announced.__struct_fields__
     row = con.execute(
-        f"select {', '.join(fields)} from batches where batch_id = $1", [batch_id]
+        f"select {', '.join(names)} from batches where batch_id = $1", [batch_id]
     ).fetchone()
     assert row is not None, "paid rows are never removed"
     ids = con.execute(
         "select custom_id from batch_prompts where batch_id = $1 order by rowid", [batch_id]
     ).fetchall()
-    _append(database, _Line(*row, custom_ids=[one for (one,) in ids]))
+    found = dict(zip(names, row, strict=True)) | {"custom_ids": [one for (one,) in ids]}
+    _append(database, msgspec.convert(found | {"event": "creating"}, _Line))
 
 
 def name(database: Path, batch_id: str, remote_id: str, *, proved: bool) -> None:
@@ -150,5 +151,5 @@ def _append(database: Path, event: msgspec.Struct) -> None:
                 os.close(folder)
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written: {error.strerror}; no batch is sent that is not written down"
+            f"{path}: cannot be written: {error.strerror}; nothing is sent that is not written down"
         ) from error

@@ -9,12 +9,9 @@ from cache.errors import StoreBroken, StoreError
 from cache.journal import path_of
 from cache.store import Store
 
-#: Tables that are saved together or not at all: half of what was paid for would be paid again.
+#: What comes from files. All other tables are saved together or not at all: with half of what was
+#: paid for, something would be paid again.
 INPUTS = ("trajectories", "messages", "steps", "annotations", "labels")
-PAID = (
-    *("prompts", "prompt_bodies", "batches", "batch_prompts", "batch_events"),
-    *("responses", "quarantine", "requests", "readings", "predictions"),
-)
 
 #: The write-ahead log, and what a checkpoint that was cut short leaves of it.
 _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
@@ -52,12 +49,13 @@ def reopen(store: Store, now: datetime) -> list[str]:
     said.append(f"the damaged file was moved to {damaged}, and a new database made")
     with Store(store.path).writing():
         pass
-    return [*said, _saved(store, damaged)]
+    return [*said, save(store, damaged)]
 
 
-def _saved(store: Store, damaged: Path) -> str:
+def save(store: Store, damaged: Path) -> str:
     """Copy what can be read of the damaged file, and say what that is."""
-    inputs, paid = (store.copy(damaged, tables) for tables in (INPUTS, PAID))
+    inputs = store.copy(damaged, lambda table: table in INPUTS)
+    paid = store.copy(damaged, lambda table: table not in (*INPUTS, "schema_versions"))
     if paid:
         with store.writing() as con:  # new events must come after those that were copied
             con.execute(

@@ -10,7 +10,7 @@ import errno
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -134,16 +134,18 @@ class Store:
                 con.execute(f"select bit_xor(hash(everything)) from {table} as everything")
         self.rest()
 
-    def copy(self, damaged: Path, tables: Sequence[str]) -> bool:
-        """Copy tables out of another file, all of them; False, and none, where one is unreadable.
+    def copy(self, damaged: Path, wanted: Callable[[str], bool]) -> bool:
+        """Copy another file's tables of certain names; False, and none, where one is unreadable.
 
-        The tables here must be empty.
+        The tables here must be empty. An older file may lack some of them.
         """
         try:
             with self.writing() as con:
                 con.execute(f"attach {_quoted(damaged)} as damaged (read_only)")
-                for table in tables:
-                    con.execute(f"insert into {table} by name from damaged.{table}")
+                theirs = _tables(con, "damaged")
+                for table in _tables(con):
+                    if table in theirs and wanted(table):
+                        con.execute(f"insert into {table} by name from damaged.{table}")
         except (StoreBroken, duckdb.Error):
             return False
         finally:
@@ -221,11 +223,11 @@ def _detach(con: Connection) -> None:
     con.close()
 
 
-def _tables(con: Connection) -> list[str]:
+def _tables(con: Connection, database: str = "needless") -> list[str]:
     """Name the tables of the open file, oldest first."""
     rows = con.execute(
-        "select table_name from duckdb_tables() where database_name = current_database() "
-        "order by table_oid"
+        "select table_name from duckdb_tables() where database_name = $1 order by table_oid",
+        [database],
     ).fetchall()
     return [row[0] for row in rows]
 
