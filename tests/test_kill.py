@@ -58,6 +58,7 @@ MOMENTS: dict[str, Callable[[Log], bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_b02_a_killed_run_goes_on_where_it_was(
     db: Path, undisturbed: str, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -108,6 +109,7 @@ def test_b81_a_process_that_dies_while_it_writes_leaves_a_file_that_opens(db: Pa
         assert Desk(db).one("select count(*) from quarantine") == killed
 
 
+@pytest.mark.slow
 def test_b56_an_offline_run_killed_in_the_middle_goes_on(db: Path, tmp_path: Path) -> None:
     """Killed over and over, it ends with the report of an undisturbed run, each prompt once."""
     ask = ("run", "--judge", "offline:random", "--judge", "offline:rules", "--repeats", "12")

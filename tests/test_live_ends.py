@@ -23,6 +23,7 @@ ASK = ("run", "--judge", LIVE, "--limit", "4", "--poll", "0.05", "--strategy", "
 CHAT = "chat.create"
 
 
+@pytest.mark.slow
 def test_b56_a_killed_live_run_goes_on_with_the_rest(serve: Serve, db: Path) -> None:
     """What was stored before the kill is not asked again; in the end each prompt has one answer."""
     service = serve(struck(CHAT, "delay", times=0, seconds=0.5))

@@ -321,6 +321,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_b81_fifty_kills_in_the_middle_of_commits(tmp_path: Path) -> None:
     """Whenever it is killed, the file opens, and what was acknowledged is in it."""
     db = tmp_path / "n.duckdb"
