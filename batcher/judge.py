@@ -17,6 +17,20 @@ MODES = ("batch", "live")
 LIVE_ONLY = ("deepseek",)
 
 
+#: ``?preset=paper``: the settings of the paper's Table 4, by provider; other parameters go first.
+PRESETS: dict[str, dict[str, dict[str, str]]] = {
+    "paper": {
+        "openai": {"max_tokens": "16384"},
+        "deepseek": {
+            "max_tokens": "384000",
+            "temperature": "1.0",
+            "thinking": "enabled",
+            "top_p": "1",
+        },
+    }
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """``params`` are sorted by name; their values are still text."""
@@ -64,7 +78,13 @@ def parse(text: str) -> Judge:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"judge {text!r} gives {name} twice")
-    judge = Judge(provider, model, tuple(sorted(pairs)))
+    params = dict(pairs)
+    if (preset := params.pop("preset", None)) is not None:
+        if provider not in PRESETS.get(preset, {}):
+            known = ", ".join(f"{name} ({', '.join(of)})" for name, of in PRESETS.items())
+            raise UsageError(f"judge {text!r}: no preset {preset!r} for {provider}; known: {known}")
+        params = PRESETS[preset][provider] | params
+    judge = Judge(provider, model, tuple(sorted(params.items())))
     if judge.mode not in MODES:
         raise UsageError(f"judge {text!r}: mode is {judge.mode!r}; known: {', '.join(MODES)}")
     if provider in LIVE_ONLY and judge.mode == "batch":

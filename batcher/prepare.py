@@ -51,16 +51,27 @@ def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prep
             too_large = [one for one in due if not fits(one, limits)]
             if too_large:
                 _give_up(con, where, too_large, limits, now)
+            places = limits.open_batches - _under_way(con, where)
             fitting = [one for one in due if fits(one, limits)]
             for some in _cleared(con, where, fitting, provider, done):
                 for shard in pack(some, limits):
                     tokens = sum(one.n_input_tokens for one in shard)
-                    if room is not None and tokens > room:
+                    if places <= 0 or (room is not None and tokens > room):
                         break  # the rest stays due until something of ours has left the queue
                     _claim(con, where, shard, provider.key_fingerprint, now)
                     room = None if room is None else room - tokens
+                    places -= 1
                     done.made += 1
     return done
+
+
+def _under_way(con: Connection, where: Sequence[str]) -> int:
+    """Count our open batches at a provider."""
+    row = con.execute(
+        "select count(*) from batch_states where is_open and provider = $1 and base_url = $2",
+        [where[0], where[1]],
+    ).fetchone()
+    return row[0] if row else 0
 
 
 def _cleared(

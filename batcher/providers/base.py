@@ -24,6 +24,7 @@ class Limits:
 
     ``tokens`` is what may wait at once, where a provider's refusal taught it. From
     ``probe_from`` lines on, settings that were never tried are tried with one line first.
+    ``open_batches`` may be under way at a provider at once.
     """
 
     requests: int
@@ -31,6 +32,7 @@ class Limits:
     line_bytes: int
     tokens: int | None = None
     probe_from: int = 5_000
+    open_batches: int = 100
 
 
 #: OpenAI allows 50,000 lines and 200 MB a file. Half of that keeps a batch's results small in
