@@ -143,10 +143,11 @@ def _gave_up(prompt: Prompt, busy: Busy) -> Reply:
 def _interrupts() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into an event; a second one ends the program at once."""
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    # In the background of a shell, or under nohup, Ctrl-C is not meant for this process.
+    if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
         yield event
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: object) -> None:
         event.set()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -185,6 +186,8 @@ def program(db: Path, *arguments: str, cwd: Path = ROOT) -> subprocess.Popen[str
         [sys.executable, str(ROOT / "cli.py"), "--db", str(db), *arguments],
         cwd=cwd,
         env=dict(os.environ, PYTHONUNBUFFERED="1"),
+        # Tests that run in the background of a shell would hand on that Ctrl-C is ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
