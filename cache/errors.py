@@ -67,10 +67,6 @@ class MissingKey(ProviderError):
 class Refused(ProviderError):
     """The provider said no, and so nothing was created."""
 
-    def __init__(self, message: str, *, code: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-
 
 class QueueFull(ProviderError):
     """Too many tokens are waiting at the provider already; nothing was created."""
@@ -94,10 +90,6 @@ class NotOurs(ProviderError):
 
 class Unreachable(ProviderError):
     """A passing fault: nothing changed there or here."""
-
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class Unfinished(NeedlessError):

@@ -230,13 +230,13 @@ def _of_status(call: str, error: anthropic.APIStatusError) -> Exception:
     status = error.status_code
     text = f"{call}: HTTP {status}: {error.message}"
     if status == 402 or getattr(error, "type", None) == "billing_error":
-        return Refused(f"{text}; the account has no credit left", code="billing_error")
+        return Refused(f"{text}; the account has no credit left")
     if status == 429:
         after = error.response.headers.get("retry-after", "")
         if not after and call == "create":
             # A limit on spending says so without naming a time; a limit on the rate names one.
             return Refused(f"{text}; no time to try again was given: a spending limit?")
-        return Unreachable(text, retry_after=float(after) if after.isdigit() else None)
+        return Unreachable(text)
     if call == "cancel" and status < 500 and status != 408:
         return Refused(text)  # an ended batch; servers differ in how they say so
     if status in (408, 409) or status >= 500:

@@ -127,7 +127,7 @@ def _refused(prompt: Prompt, error: openai.APIStatusError) -> Reply:
     status = error.status_code
     text = f"HTTP {status}: {error.message}"
     if error.code == "insufficient_quota" or status == 402:
-        raise Refused(f"{text}; the account has no credit left", code="insufficient_quota")
+        raise Refused(f"{text}; the account has no credit left")
     if status in (401, 403):
         raise Refused(f"{text}; check the API key")
     if status == 404:

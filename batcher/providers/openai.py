@@ -283,10 +283,9 @@ def _of_status(call: str, error: openai.APIStatusError) -> Exception:
     if "enqueued token limit" in str(error.message).lower():
         return QueueFull(text, limit=queue_limit(text))
     if status == 429 and error.code == "insufficient_quota":
-        return Refused(f"{text}; the account has no credit left", code="insufficient_quota")
+        return Refused(f"{text}; the account has no credit left")
     if status == 429:
-        after = error.response.headers.get("retry-after", "")
-        return Unreachable(text, retry_after=float(after) if after.isdigit() else None)
+        return Unreachable(text)
     if call == "cancel" and status < 500 and status != 408:
         return Refused(text)  # an ended batch; servers differ in how they say so
     if status in (408, 409) or status >= 500:
@@ -297,4 +296,4 @@ def _of_status(call: str, error: openai.APIStatusError) -> Exception:
         return NotVisible(f"{text}; not visible with this key: use the key it was sent with")
     if call in ("retrieve", "download", "list"):
         return Unreachable(f"{text}; check the API key" if status in (401, 403) else text)
-    return Refused(text, code=str(error.code or ""))
+    return Refused(text)
