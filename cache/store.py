@@ -18,6 +18,7 @@ from typing import TypeAlias
 import duckdb
 
 from cache.errors import InputError, StoreBroken, StoreError, StoreLocked, StoreTooNew
+from cache.mend import seal, unseal
 from cache.migrate import is_current, migrate
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
@@ -56,6 +57,7 @@ class Store:
         self._current = False
         # Making an engine takes five times as long as attaching a file to one.
         self._engine: Connection | None = None
+        self._is_mending = False
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -185,7 +187,22 @@ class Store:
         if self._engine is None:
             self._engine = duckdb.connect()
         engine = self._engine
-        return self._waited_for(lambda: _attached(engine, self.path, read_only))
+        try:
+            return self._waited_for(lambda: _attached(engine, self.path, read_only))
+        except StoreBroken as error:
+            torn = str(error)
+            before = seal(self.path, torn) if not self._is_mending else None
+            if before is None:
+                raise
+        self._is_mending = True
+        try:
+            self.verify()
+        except StoreBroken:
+            unseal(self.path, torn, before)
+            raise
+        finally:
+            self._is_mending = False
+        return self._connect(read_only=read_only)
 
     def _waited_for(self, opened: Callable[[], Connection]) -> Connection:
         """Open the file, with patience while another process has it."""
