@@ -48,6 +48,13 @@ class App:
 
         return lease(self._db)
 
+    def cap(self, max_usd: float | None, allow_unpriced: bool) -> None:
+        """Set what the database may cost in all, where that was asked for."""
+        from batcher.budget import set_budget
+
+        if max_usd is not None:
+            set_budget(self.store, max_usd, allow_unpriced, self.now())
+
     def now(self) -> datetime:
         """The time, in UTC."""
         return datetime.now(UTC)
@@ -179,6 +186,30 @@ waiting = options(
     ),
     click.option("--keep-remote", is_flag=True, help="Delete no input file at the provider."),
 )
+
+
+class Money(click.ParamType[float]):
+    """US dollars, or ``none`` for no cap."""
+
+    name = "USD"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number; infinity stands for none."""
+        if str(value).lower() == "none":
+            return float("inf")
+        try:
+            dollars = float(str(value).removeprefix("$"))
+        except ValueError:
+            dollars = -1.0
+        if not 0 <= dollars < float("inf"):
+            self.fail(f"{value!r} is not an amount of US dollars, nor none", param, ctx)
+        return dollars
+
+
+spending = options(
+    click.option("--max-cost", type=Money(), help="What this database may cost in all, or none."),
+    click.option("--allow-unpriced", is_flag=True, help="Also send what has no known price."),
+)
 yes = click.option("--yes", is_flag=True, help="Do not ask before sending.")
 shown_as = click.option("--format", "form", type=FORMS, default="table", show_default=True)
 own_prompts = click.option("--prompts", type=FOLDER, help="A folder with strategies of your own.")
@@ -285,38 +316,49 @@ def import_(app: App, /, paths: tuple[Path, ...], labels: tuple[Path, ...], **ho
 @main.command()
 @selection
 @shown_as
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.pass_obj
-def plan(app: App, /, form: str, **chosen: Any) -> None:
+def plan(app: App, /, form: str, as_json: bool, **chosen: Any) -> None:
     """Show what a run would send and cost; nothing is sent."""
     from batcher import plan as planning
     from batcher.session import ensure_inputs
 
     made = selected(chosen)
     ensure_inputs(app.store, app.say, app.now())
-    app.show(planning.table(planning.plan(app.store, made, app.now())), form)
+    found = planning.plan(app.store, made, app.now())
+    form = "json" if as_json else form
+    app.show(planning.brief(found) if form == "table" else planning.table(found), form)
 
 
 @main.command()
 @selection
 @waiting
+@spending
 @yes
 @click.pass_obj
-def run(app: App, /, yes: bool, **chosen: Any) -> None:
+def run(
+    app: App, /, yes: bool, max_cost: float | None, allow_unpriced: bool, **chosen: Any
+) -> None:
     """Ask, wait, and report: the whole way from trajectories to scores."""
     waits = {name: chosen.pop(name) for name in ("no_wait", "poll", "max_age", "keep_remote")}
     with app.working():
+        app.cap(max_cost, allow_unpriced)
         finish(app, asked(app, yes, chosen), **waits)
 
 
 @main.command()
 @selection
+@spending
 @yes
 @click.pass_obj
-def submit(app: App, /, yes: bool, **chosen: Any) -> None:
+def submit(
+    app: App, /, yes: bool, max_cost: float | None, allow_unpriced: bool, **chosen: Any
+) -> None:
     """Ask and leave: the first half of a run. `needless resume` is the second."""
     from batcher.session import conclude, move_on
 
     with app.working():
+        app.cap(max_cost, allow_unpriced)
         scope = asked(app, yes, chosen)
         conclude(app.store, scope, move_on(app.store, scope, app.pace(), app.say, collect=False))
 
@@ -324,12 +366,21 @@ def submit(app: App, /, yes: bool, **chosen: Any) -> None:
 @main.command()
 @click.argument("batch_ids", nargs=-1)
 @waiting
+@spending
 @click.pass_obj
-def resume(app: App, /, batch_ids: tuple[str, ...], **waits: Any) -> None:
+def resume(
+    app: App,
+    /,
+    batch_ids: tuple[str, ...],
+    max_cost: float | None,
+    allow_unpriced: bool,
+    **waits: Any,
+) -> None:
     """Go on with the batches named (our id or the provider's), or with everything open."""
     from batcher.session import scope_of
 
     with app.working():
+        app.cap(max_cost, allow_unpriced)
         finish(app, scope_of(app.store, batch_ids), **waits)
 
 

@@ -17,7 +17,7 @@ from batcher.providers import builder
 from batcher.providers.base import Builder
 from batcher.restore import complete
 from batcher.selection import Selection, read, trajectory_ids
-from batcher.tokens import ROUGH, Counter
+from batcher.tokens import OVERHEAD, ROUGH, Counter, encoding_of
 from cache.bulk import load, load_bodies
 from cache.hashing import Identity, canonical, digest
 from cache.records import Trajectory
@@ -70,33 +70,44 @@ class _Side(NamedTuple):
     name: str
     make: Builder
     identity: Identity
+    vocabulary: str
 
 
 class Asker:
     """Asks everything a selection holds of one trajectory after another.
 
-    It keeps one token counter a model, so that counting gets cheaper as it goes.
+    It keeps a token counter a vocabulary and strategy, so that counting gets cheaper as it goes.
     """
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        self._counters: dict[str, Counter] = {}
+        self._counters: dict[tuple[str, str], Counter] = {}
+        self._counted: dict[tuple[str, str, int], int] = {}  # of the trajectory at hand
         self._sides: list[_Side] = []
         for judge in selection.judges:
             make = builder(judge)
             where = {"base_url": make.base_url, "endpoint": make.endpoint}
             identity = Identity(provider=judge.provider, **where)
-            self._sides.append(_Side(judge, str(judge), make, identity))
+            named = "" if judge.provider == "offline" else encoding_of(judge.model)[0]
+            self._sides.append(_Side(judge, str(judge), make, identity, named))
 
     @property
     def is_exact(self) -> bool:
         """Whether every model's own vocabulary counted the tokens."""
-        return all(counter.is_exact for counter in self._counters.values())
+        return all(map(self.counts_exactly, self._selection.judges))
+
+    def counts_exactly(self, judge: Judge) -> bool:
+        """Tell whether a judge's tokens are counted with its model's own vocabulary."""
+        return judge.provider == "offline" or (
+            encoding_of(judge.model)[1]
+            and all(counter.is_loaded for counter in self._counters.values())
+        )
 
     def ask(self, trajectory: Trajectory) -> Iterator[Asked]:
         """Yield the requests of one trajectory, neighbours in text next to each other."""
         selection = self._selection
         recording = record(trajectory)
+        self._counted.clear()
         for side in self._sides:
             for strategy in selection.strategies:
                 excerpts = SCOPES[strategy.scope](trajectory, strategy.k, strategy.k_unit)
@@ -108,7 +119,7 @@ class Asker:
         self, side: _Side, trajectory: Trajectory, strategy: Strategy, number: int, chat: Chat
     ) -> Iterator[Asked]:
         body = side.make.body(chat)
-        n_tokens = self._count(side.judge, body)
+        n_tokens = self._count(side, strategy, number, chat, body)
         for repeat in range(self._selection.repeats):
             request = Request(
                 trajectory_id=trajectory.trajectory_id,
@@ -127,12 +138,18 @@ class Asker:
             )
             yield Asked(request, side.judge, side.make, n_tokens, body)
 
-    def _count(self, judge: Judge, body: bytes) -> int:
-        if judge.provider == "offline":
+    def _count(self, side: _Side, strategy: Strategy, number: int, chat: Chat, body: bytes) -> int:
+        """Count a chat's tokens; judges with the same vocabulary are put the same texts."""
+        if not side.vocabulary:
             return max(1, round(len(body) / ROUGH))
-        if judge.model not in self._counters:
-            self._counters[judge.model] = Counter(judge.model)
-        return self._counters[judge.model].count(body)
+        kind = (side.vocabulary, strategy.name)
+        if (*kind, number) not in self._counted:
+            if kind not in self._counters:
+                self._counters[kind] = Counter(side.vocabulary)
+            count = self._counters[kind]
+            tokens = count.whole(chat.system) + count(chat.user) + OVERHEAD
+            self._counted[*kind, number] = tokens
+        return self._counted[*kind, number]
 
 
 def trajectories(store: Store, ids: Sequence[str]) -> Iterator[Trajectory]:

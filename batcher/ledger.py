@@ -155,14 +155,3 @@ def tally(con: Connection, scope: Scope) -> dict[str, int]:
             "semi join scope using (prompt_hash) group by state"
         ).fetchall()
     )
-
-
-def due_totals(store: Store, scope: Scope) -> list[tuple[str, str, str, int, int]]:
-    """Return (provider, model, mode, prompts, input tokens) of what is due in a scope."""
-    with store.reading() as con:
-        make_scope(con, scope)
-        return con.execute(
-            "select provider, model, mode, count(*), sum(n_input_tokens)::bigint "
-            "from scope join prompt_states using (prompt_hash) where state = 'due' "
-            "group by all order by all"
-        ).fetchall()

@@ -17,12 +17,13 @@ from cache.store import Store
 
 @dataclass(slots=True)
 class Standing:
-    """Where things are after one look round."""
+    """Where things are after one look round; ``over_budget`` tells what the cap holds back."""
 
     open: int = 0
     parked: int = 0
     held_back: bool = False
     changed: bool = False
+    over_budget: str = ""
     problems: list[str] = field(default_factory=list)
 
 

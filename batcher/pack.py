@@ -13,13 +13,19 @@ ENVELOPE = 256
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A prompt to send: its hash, which attempt this is, its body's size, its settings' digest."""
+    """A prompt to send: its hash, which attempt this is, its body's size, its settings' digest.
+
+    ``expected_usd`` is its likely cost, ``reserved_usd`` that with a long answer; None where the
+    price is not known.
+    """
 
     prompt_hash: str
     attempt: int
     n_bytes: int
     n_input_tokens: int
     settings: str = ""
+    expected_usd: float | None = None
+    reserved_usd: float | None = None
 
 
 def fits(due: Due, limits: Limits) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 import sql
+from batcher.budget import Budget, budget
+from batcher.estimate import Dollars, Outlook, Outlooks, bill, list_price
 from batcher.expand import Asker, trajectories
+from batcher.judge import Judge
 from batcher.pack import ENVELOPE
-from batcher.prices import cost
+from batcher.prefix import Neighbours
 from batcher.providers.base import BATCH_LIMITS
 from batcher.selection import Selection, trajectory_ids
 from batcher.table import Table
@@ -20,28 +21,44 @@ from cache.store import Store
 
 _PLAN = sql.read("queries")["plan"]
 
-#: Output tokens a template answer takes, by answer form; reasoning models take more.
-ANSWER_TOKENS = {"verdict": 40, "positions": 60}
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Line:
-    """One judge and strategy of a plan; dollars are None where the model has no known price.
+    """One judge and strategy of a plan.
 
-    ``to_send`` counts distinct prompts that have no answer and are in no open batch.
+    ``requests`` counts questions, ``prompts`` distinct ones; those are answered already, in flight,
+    given up, or to be sent. Tokens and dollars are of what is to be sent, dollars as the judge's
+    prompts travel; ``live`` is the same sent live, ``off_peak`` the same in the provider's cheap
+    hours, where it has any. ``naive`` is every request once, live, with nothing shared or answered
+    before. Dollars are None where the model has no known price.
     """
 
-    judge: str
+    judge: Judge
     strategy: str
-    requests: int
-    prompts: int
-    answered: int
-    in_flight: int
-    given_up: int
-    to_send: int
-    input_tokens: int
-    usd: float | None
-    usd_live: float | None
+    outlook: Outlook
+    requests: int = 0
+    prompts: int = 0
+    answered: int = 0
+    in_flight: int = 0
+    given_up: int = 0
+    to_send: int = 0
+    n_bytes: int = 0
+    input_tokens: int = 0
+    shared_tokens: int = 0
+    dollars: Dollars | None = field(default_factory=Dollars)
+    live: float | None = 0.0
+    naive: float | None = 0.0
+    off_peak: float | None = None
+
+    @property
+    def output_tokens(self) -> tuple[int, int, int]:
+        """Output tokens of all that is to be sent: low, likely, high."""
+        one = self.outlook
+        return (
+            round(one.low * self.to_send),
+            round(one.likely * self.to_send),
+            round(one.high * self.to_send),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +67,19 @@ class Plan:
 
     trajectories: int
     lines: tuple[Line, ...]
-    batches: int
     is_exact: bool
+    budget: Budget
+
+    @property
+    def batches(self) -> int:
+        """How many batches the whole fills: a judge's strategies travel together."""
+        found = 0
+        for judge in {line.judge for line in self.lines}:
+            of_judge = [line for line in self.lines if line.judge == judge]
+            n = sum(line.to_send for line in of_judge)
+            size = sum(line.n_bytes for line in of_judge) + n * ENVELOPE
+            found += max(-(-n // BATCH_LIMITS.requests), -(-size // BATCH_LIMITS.bytes))
+        return found
 
 
 def plan(store: Store, selection: Selection, now: datetime) -> Plan:
@@ -59,122 +87,141 @@ def plan(store: Store, selection: Selection, now: datetime) -> Plan:
     with store.reading() as con:
         ids = trajectory_ids(con, selection)
     asker = Asker(selection)
-
-    def rows() -> Iterator[dict[str, object]]:
-        for trajectory in trajectories(store, ids):
-            for one in asker.ask(trajectory):
-                yield {
-                    "judge": one.request.judge,
-                    "strategy": one.request.strategy,
-                    "mode": one.request.mode,
-                    "prompt_hash": one.request.prompt_hash,
-                    "n_bytes": len(one.body),
-                    "n_input_tokens": one.n_input_tokens,
-                }
-
-    planned = list(rows())
+    planned = list(_planned(store, selection, asker, ids))
     with store.reading() as con:
         con.execute(
             "create temp table planned (judge varchar, strategy varchar, mode varchar, "
-            "prompt_hash uuid, n_bytes integer, n_input_tokens integer)"
+            "prompt_hash uuid, n_bytes integer, n_input_tokens integer, n_shared_tokens integer)"
         )
         load(con, "planned", planned)
-        found = con.execute(_PLAN).fetchall()
+        rows = con.execute(_PLAN).fetchall()
+        outlooks, purse = Outlooks(con), budget(con)
     judges = {str(judge): judge for judge in selection.judges}
     answers = {strategy.name: strategy.answer for strategy in selection.strategies}
-    lines: list[Line] = []
-    for judge, strategy, *counts, to_send, tokens, _ in found:
-        out = ANSWER_TOKENS.get(answers[strategy], 60)
-        usd, usd_live = (
-            _usd(judges[judge].provider, judges[judge].model, mode, now, to_send, tokens, out)
-            for mode in (judges[judge].mode, "live")
-        )
-        requests, prompts, answered, in_flight, given_up = counts
-        lines.append(
-            Line(
-                judge=judge,
-                strategy=strategy,
-                requests=requests,
-                prompts=prompts,
-                answered=answered,
-                in_flight=in_flight,
-                given_up=given_up,
-                to_send=to_send,
-                input_tokens=tokens,
-                usd=usd,
-                usd_live=usd_live,
-            )
-        )
-    return Plan(len(ids), tuple(lines), _batches(found), asker.is_exact)
+    lines: dict[tuple[str, str], Line] = {}
+    for name, strategy, *request in rows:
+        line = lines.get((name, strategy))
+        if line is None:
+            exact = asker.counts_exactly(judges[name])
+            outlook = outlooks.of(name, strategy, answers[strategy], is_exact=exact)
+            line = lines[name, strategy] = Line(judges[name], strategy, outlook)
+        _count(line, now, *request)
+    return Plan(len(ids), tuple(lines.values()), asker.is_exact, purse)
 
 
-def _batches(found: list[tuple[Any, ...]]) -> int:
-    """How many batches the whole fills: a judge's strategies travel together."""
-    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for judge, _, *_, to_send, _, n_bytes in found:
-        totals[judge][0] += to_send
-        totals[judge][1] += n_bytes + to_send * ENVELOPE
-    return sum(
-        max(-(-n // BATCH_LIMITS.requests), -(-size // BATCH_LIMITS.bytes))
-        for n, size in totals.values()
-    )
+def _planned(
+    store: Store, selection: Selection, asker: Asker, ids: list[str]
+) -> Iterator[dict[str, object]]:
+    neighbours = Neighbours()
+    for trajectory in trajectories(store, ids):
+        for one in asker.ask(trajectory):
+            yield {
+                "judge": one.request.judge,
+                "strategy": one.request.strategy,
+                "mode": one.request.mode,
+                "prompt_hash": one.request.prompt_hash,
+                "n_bytes": len(one.body),
+                "n_input_tokens": one.n_input_tokens,
+                "n_shared_tokens": neighbours.shared(
+                    one.request.judge, one.body, one.n_input_tokens
+                ),
+            }
 
 
-def _usd(
-    provider: str, model: str, mode: str, now: datetime, n: int, tokens: int, out: int
-) -> float | None:
-    """Dollars for ``n`` prompts of ``tokens`` in all, priced one average request at a time."""
-    if n == 0:
-        return 0.0
-    one = cost(
-        provider,
-        model,
-        mode,
-        now,
-        input_tokens=round(tokens / n),
-        cached_tokens=0,
-        output_tokens=out,
-    )
-    return None if one is None else one * n
+def _count(
+    line: Line,
+    now: datetime,
+    is_first: bool,
+    state: str,
+    n_bytes: int,
+    tokens: int,
+    shared: int,
+) -> None:
+    """Add one request to its line."""
+    judge = line.judge
+    line.requests += 1
+    alone = list_price(judge.provider, judge.model, now, line.outlook, tokens)
+    line.naive = None if line.naive is None or alone is None else line.naive + alone
+    if not is_first:
+        return
+    line.prompts += 1
+    line.answered += state == "answered"
+    line.in_flight += state == "in flight"
+    line.given_up += state == "given up"
+    if state != "due":
+        return
+    line.to_send += 1
+    line.n_bytes += n_bytes
+    line.input_tokens += round(tokens * line.outlook.input_factor)
+    line.shared_tokens += round(shared * line.outlook.input_factor)
+    price = bill(judge.provider, judge.model, judge.mode, now, line.outlook, tokens, shared)
+    line.dollars = None if line.dollars is None or price is None else line.dollars + price
+    line.live = None if line.live is None or alone is None else line.live + alone
 
 
 def table(made: Plan) -> Table:
-    """Return a plan as a table, its totals in the last row."""
-    columns = (
-        "judge",
-        "strategy",
-        "requests",
-        "prompts",
-        "answered",
-        "in flight",
-        "given up",
-        "to send",
-        "input tokens",
-        "$",
-        "$ live",
-    )
-    rows: list[tuple[object, ...]] = [
-        (
-            *(line.judge, line.strategy, line.requests, line.prompts, line.answered),
-            *(line.in_flight, line.given_up, line.to_send, line.input_tokens),
-            *(_money(line.usd), _money(line.usd_live)),
-        )
-        for line in made.lines
-    ]
-    totals = [sum(int(str(row[at])) for row in rows) for at in range(2, 9)]
-    dollars = [
-        _money(None if None in found else sum(x for x in found if x is not None))
-        for found in ([line.usd for line in made.lines], [line.usd_live for line in made.lines])
-    ]
+    """Return a plan as a table with all its columns, its totals in the last row."""
+    rows = [_cells(line) for line in made.lines]
+    columns = ("judge", "strategy", *_COLUMNS)
+    sums = [_sum([row[at] for row in rows]) for at in range(2, len(columns))]
     notes = [
-        f"{made.trajectories} trajectories, {made.batches} batches. Dollars assume short answers."
+        f"{made.trajectories} trajectories, {made.batches} batches. $ is for prompts as they "
+        "travel; $ naive for every request once, live, nothing shared."
     ]
     if all(line.to_send == 0 for line in made.lines):
         notes.append("Nothing is to be sent: all answered, in flight or given up.")
+    elif seen := sum(line.outlook.n_seen > 0 for line in made.lines):
+        notes.append(f"{seen} of {len(made.lines)} rows are estimated from earlier answers.")
     if not made.is_exact:
         notes.append("Token counts are estimates: a model's own vocabulary is not known.")
-    return Table("Plan", columns, (*rows, ("total", "", *totals, *dollars)), tuple(notes))
+    if made.budget.is_set:
+        notes.append(f"{str(made.budget).capitalize()}.")
+    return Table("Plan", columns, (*rows, ("total", "", *sums)), tuple(notes))
 
 
-def _money(dollars: float | None) -> object:
-    return "unpriced" if dollars is None else round(dollars, 4)
+def brief(made: Plan) -> Table:
+    """Return the same for a terminal: without columns that hold nothing or matter less."""
+    whole = table(made)
+    minor = {"output tokens low", "output tokens", "output tokens high"}
+    maybe = {"in flight", "given up", "shareable", "$ off-peak"}
+    kept = [
+        at
+        for at, name in enumerate(whole.columns)
+        if name not in minor and (name not in maybe or any(row[at] for row in whole.rows))
+    ]
+    return replace(
+        whole,
+        columns=tuple(whole.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in whole.rows),
+        headings=("judge",),
+    )
+
+
+_COLUMNS = (
+    *("requests", "prompts", "answered", "in flight", "given up", "to send"),
+    *("input tokens", "shareable", "output tokens low", "output tokens", "output tokens high"),
+    *("$ low", "$", "$ high", "$ live", "$ off-peak", "$ naive"),
+)
+
+
+def _cells(line: Line) -> tuple[object, ...]:
+    money = line.dollars
+    dollars = (money.low, money.likely, money.high) if money else (None, None, None)
+    if line.judge.provider == "offline":
+        dollars = (0.0, 0.0, 0.0)
+    return (
+        *(str(line.judge), line.strategy, line.requests, line.prompts, line.answered),
+        *(line.in_flight, line.given_up, line.to_send, line.input_tokens, line.shared_tokens),
+        *line.output_tokens,
+        *("unpriced" if one is None else one for one in (*dollars, line.live)),
+        line.off_peak,
+        "unpriced" if line.naive is None else line.naive,
+    )
+
+
+def _sum(values: list[object]) -> object:
+    """Add up a column: one number that is not known leaves the sum unknown."""
+    if "unpriced" in values:
+        return "unpriced"
+    numbers = [value for value in values if isinstance(value, int | float)]
+    return sum(numbers) if numbers else None

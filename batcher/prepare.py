@@ -9,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 import sql
+from batcher.budget import Budget, budget, dollars
+from batcher.estimate import Outlooks, bill
 from batcher.ledger import Scope, make_scope, note
 from batcher.pack import Due, fits, pack
 from batcher.providers.base import Connect, Limits, Provider
@@ -29,10 +32,14 @@ PROBES = 3
 
 @dataclass(slots=True)
 class Prepared:
-    """How many batches were made, and why some prompts were not put into one."""
+    """How many batches were made, and why some prompts were not put into one.
+
+    ``over_budget`` tells what the cap on the cost holds back for now; "" where nothing.
+    """
 
     made: int = 0
     problems: list[str] = field(default_factory=list)
+    over_budget: str = ""
 
 
 def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prepared:
@@ -44,25 +51,60 @@ def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prep
     with store.writing() as con:
         make_scope(con, scope)
         rows = con.execute(_DUE).fetchall()
+        purse, outlooks = budget(con), Outlooks(con)
+        held: list[Due] = []
         for where, group in groupby(rows, key=lambda row: row[:5]):
             provider = connect(where[0], where[1], where[4])
             room, limits = room_of(con, where, provider.limits)
-            due = [Due(*row[5:]) for row in group]
+            due = [_priced(where, row[5:], outlooks, now) for row in group]
             too_large = [one for one in due if not fits(one, limits)]
             if too_large:
                 _give_up(con, where, too_large, limits, now)
             places = limits.open_batches - _under_way(con, where)
             fitting = [one for one in due if fits(one, limits)]
+            if unpriced := sum(not purse.takes(one) for one in fitting):
+                done.problems.append(
+                    f"{where[0]}:{where[3]} has no known price, so {unpriced} prompts were not "
+                    "sent under --max-cost; give it one in prices.toml, or add --allow-unpriced"
+                )
+                fitting = [one for one in fitting if purse.takes(one)]
             for some in _cleared(con, where, fitting, provider, done):
                 for shard in pack(some, limits):
                     tokens = sum(one.n_input_tokens for one in shard)
                     if places <= 0 or (room is not None and tokens > room):
                         break  # the rest stays due until something of ours has left the queue
+                    paid = purse.afford(shard)
+                    held += shard[len(paid) :]
+                    if not paid:
+                        continue
+                    shard = paid
                     _claim(con, where, shard, provider.key_fingerprint, now)
                     room = None if room is None else room - tokens
                     places -= 1
                     done.made += 1
+        if held:
+            done.over_budget = _over(purse, held)
     return done
+
+
+def _priced(where: Sequence[str], row: Sequence[Any], outlooks: Outlooks, now: datetime) -> Due:
+    *fields, judge, strategy, answer = row
+    due = Due(*fields)
+    outlook = outlooks.of(judge, strategy, answer)
+    found = bill(where[0], where[3], where[4], now, outlook, due.n_input_tokens)
+    if found is None:
+        return due
+    return replace(due, expected_usd=found.likely, reserved_usd=found.high)
+
+
+def _over(purse: Budget, held: Sequence[Due]) -> str:
+    likely, high = (
+        sum(getattr(one, name) or 0.0 for one in held) for name in ("expected_usd", "reserved_usd")
+    )
+    return (
+        f"{purse}; {len(held)} prompts remain, about {dollars(likely)} and {dollars(high)} at "
+        "most: raise --max-cost to send them"
+    )
 
 
 def _under_way(con: Connection, where: Sequence[str]) -> int:
@@ -136,6 +178,8 @@ def _claim(
                 "custom_id": custom_id,
                 "prompt_hash": due.prompt_hash,
                 "attempt": due.attempt,
+                "expected_usd": due.expected_usd,
+                "reserved_usd": due.reserved_usd,
             }
             for custom_id, due in zip(ids, shard, strict=True)
         ),

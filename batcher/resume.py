@@ -59,11 +59,14 @@ def advance(
             raise
         problems |= dict.fromkeys(standing.problems)
         standing.problems = list(problems)
+        standing.over_budget = prepared.over_budget
         if collect and standing.changed:
             predict(store)
         if collect and claim and not problems and (cut := widen(store, scope, pace.now())):
             say(f"{cut} answers were cut short: asking once more, with more room")
-        more = claim and not problems and _due(store, scope)
+        # What came in has freed what was set aside for it; only then is the cap final.
+        is_broke = bool(prepared.over_budget) and not (prepared.made or standing.changed)
+        more = claim and not problems and not is_broke and _due(store, scope)
         if not collect or not wait or (not standing.open and not more):
             return standing
         if standing.open or standing.held_back:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from batcher import cancel as cancelling
+from batcher.budget import dollars
+from batcher.estimate import due_bills
 from batcher.expand import expand
 from batcher.judge import parse
-from batcher.ledger import Scope, due_totals, resolve, tally
+from batcher.ledger import Scope, resolve, tally
 from batcher.offline import JUDGES
-from batcher.prices import cost
 from batcher.providers import connect, module_of
 from batcher.restore import restore
 from batcher.resume import Pace, Standing, advance
@@ -63,16 +64,13 @@ def ask(
         connect(judge.provider, "", judge.mode)  # a key that is missing is better told now
     expand(store, selection, now=pace.now, progress=progress)
     scope = Scope(selection=selection)
-    for provider, model, mode, prompts, tokens in due_totals(store, scope):
-        if provider == "offline":
-            continue
-        dollars = cost(
-            provider, model, mode, pace.now(), input_tokens=tokens, cached_tokens=0, output_tokens=0
-        )
-        price = "at a price that is not known" if dollars is None else f"about ${dollars:.2f}"
+    for one in due_bills(store, scope, pace.now()):
+        price = "at a price that is not known"
+        if one.dollars is not None:
+            price = f"about {dollars(one.dollars.likely)}, at most {dollars(one.dollars.high)}"
         question = (
-            f"Send {prompts:,} prompts with {tokens:,} input tokens to {provider}:{model} "
-            f"({mode}; {price} for the input)?"
+            f"Send {one.prompts:,} prompts with {one.input_tokens:,} input tokens to "
+            f"{one.provider}:{one.model} ({one.mode}; {price})?"
         )
         if not agree(question):
             return None
@@ -100,15 +98,14 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
         raise Unfinished(
             f"batches still open: {standing.open + standing.parked}; `needless resume` goes on, "
             "`needless status` lists them"
+            + (f"; {standing.over_budget}" * bool(standing.over_budget))
         )
     with store.reading() as con:
         counts = tally(con, scope)
     total = sum(counts.values())
     if missing := total - counts.get("answered", 0):
-        raise Unanswered(
-            f"{missing} of {total} prompts have no answer that can be read; "
-            "`needless report coverage` tells why"
-        )
+        why = standing.over_budget or "`needless report coverage` tells why"
+        raise Unanswered(f"{missing} of {total} prompts have no answer that can be read; {why}")
 
 
 def cancel(

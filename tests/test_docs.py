@@ -198,7 +198,8 @@ def test_every_example_runs(judged: Store, statement: str) -> None:
     columns, rows = judged.query(statement)
 
     assert columns
-    assert rows or "coverage < 1" in statement, "nothing is missing on the sample, and only there"
+    # On the sample nothing is missing, and its judges cost nothing.
+    assert rows or "coverage < 1" in statement or "plan_error" in statement
 
 
 def test_the_readme_s_query_runs(judged: Store) -> None:

@@ -108,7 +108,8 @@ class Faults:
     message batch is told of bad params, and ``sampling_refused`` when of sampling parameters, which
     the API version 2026-10-21 is without; in a live call any of it is refused at once.
     ``single_error_nesting`` leaves out the outer of the two errors of an errored result.
-    ``results_base`` replaces scheme and host of results_url; "" makes it relative.
+    ``results_base`` replaces scheme and host of results_url; "" makes it relative. ``vocabulary``
+    bills by a vocabulary of tiktoken's, such as o200k_base, instead of four characters a token.
     """
 
     calls: tuple[CallFault, ...] = ()
@@ -134,6 +135,7 @@ class Faults:
     sampling_refused: Literal["per_line", "at_create", "never"] = "per_line"
     single_error_nesting: bool = False
     results_base: str | None = None
+    vocabulary: str = ""
 
     @classmethod
     def parse(cls, value: object) -> Faults:

@@ -16,6 +16,7 @@ from tests.wire.ledger import Ledger
 from tests.wire.message_cache import CacheUse, MessageCache
 from tests.wire.message_params import refuse_params, refuse_sampling
 from tests.wire.model import NOT_ASKED, Reply, bend
+from tests.wire.vocabulary import recount
 
 #: Billed beside the text where an answer begins with thinking.
 THOUGHT_TOKENS = 12
@@ -59,7 +60,8 @@ class MessageModel:
         used = self._cache.use(params, self._clock.now()) if faults.prefix_cache else CacheUse()
         given = answers.answer(params, salt=salt, cached=used.read)
         written = {"written_5m": used.written_5m, "written_1h": used.written_1h}
-        return replace(given, usage=replace(given.usage, **written))
+        given = replace(given, usage=replace(given.usage, **written))
+        return recount(params, given, faults.vocabulary) if faults.vocabulary else given
 
     def _refuse(self, params: dict[str, Any], version: str, *, batch: bool) -> None:
         faults = self._strikes.faults

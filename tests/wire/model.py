@@ -15,6 +15,7 @@ from tests.wire.exchange import Refused
 from tests.wire.faults import LineFault, Strikes
 from tests.wire.ledger import Ledger
 from tests.wire.prefixes import PrefixCache
+from tests.wire.vocabulary import recount
 
 #: Raw in the wire bytes: both end a line for Python's splitlines, neither does for JSON.
 SEPARATORS = "\u2028\x85"
@@ -76,7 +77,8 @@ class Model:
         if faults.prefix_cache:
             prompt = answers.prompt_text(body)
             cached = self._prefixes.cached(str(body.get("model")), prompt)
-        return answers.answer(body, salt=salt, cached=cached)
+        given = answers.answer(body, salt=salt, cached=cached)
+        return recount(body, given, faults.vocabulary) if faults.vocabulary else given
 
     def _refuse(self, body: dict[str, Any], rule: LineFault | None) -> None:
         if rule is not None and rule.kind == "http_error":
