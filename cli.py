@@ -174,6 +174,7 @@ selection = options(
     click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True),
     click.option("--success-only/--all", default=True, help="Which runs."),
     click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
+    click.option("--preset", help="Runs that belong together: paper, or a .toml file."),
 )
 _poll = "Seconds between the first looks; pauses grow to 20 times that."
 waiting = options(
@@ -252,13 +253,24 @@ def main(ctx: click.Context, db: Path, verbose: int, as_json: bool) -> None:
         logging.basicConfig(level=max(10, 30 - 10 * verbose), stream=sys.stderr)
 
 
-def selected(chosen: dict[str, Any]) -> "Selection":
-    """Return the selection that the flags of ``selection`` make."""
+def selected(chosen: dict[str, Any]) -> "list[Selection]":
+    """Return the selections that the flags of ``selection`` make: one, or those of a preset."""
+    from batcher.presets import load
     from batcher.session import select
 
     several = {"dataset": "datasets", "domain": "domains", "strategy": "strategies"}
     several |= {"judge": "judges", "success_only": "successes_only"}
-    return select(**{several.get(name, name): value for name, value in chosen.items()})
+    preset = chosen.pop("preset")
+    runs = load(preset).runs if preset else ({},)
+    unset = (None, click.core.ParameterSource.DEFAULT)
+    ctx = click.get_current_context()
+    named = {
+        key: value for key, value in chosen.items() if ctx.get_parameter_source(key) not in unset
+    }
+    return [
+        select(**{several.get(key, key): value for key, value in (chosen | run | named).items()})
+        for run in runs
+    ]
 
 
 def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":

@@ -21,9 +21,9 @@ LINES_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose prompts are meant: a selection's, those of some batches, or (neither) everyone's."""
+    """Whose prompts are meant: some selections', those of some batches, or (neither) everyone's."""
 
-    selection: Selection | None = None
+    selections: tuple[Selection, ...] = ()
     batch_ids: tuple[str, ...] | None = None
 
 
@@ -39,13 +39,14 @@ class OpenBatch:
 
 def make_scope(con: Connection, scope: Scope) -> None:
     """Create the temporary table ``scope(prompt_hash, mode)``."""
-    query: str
-    values: list[object]
+    con.execute("create or replace temp table scope (prompt_hash uuid, mode varchar)")
     if scope.batch_ids is not None:
-        query, values = "carried", [list(scope.batch_ids)]
-    elif scope.selection is not None:
-        chosen = scope.selection
-        query, values = (
+        _add(con, "carried", [list(scope.batch_ids)])
+    elif not scope.selections:
+        _add(con, "everything", [])
+    for chosen in scope.selections:
+        _add(
+            con,
             "asked",
             [
                 trajectory_ids(con, chosen),
@@ -55,9 +56,15 @@ def make_scope(con: Connection, scope: Scope) -> None:
                 chosen.repeats,
             ],
         )
-    else:
-        query, values = "everything", []
-    con.execute(f"create or replace temp table scope as {_QUERIES[query]}", values)
+
+
+def _add(con: Connection, query: str, values: list[object]) -> None:
+    """Put the prompts that a query finds into the scope, each once."""
+    con.execute(
+        f"insert into scope select prompt_hash, mode from ({_QUERIES[query].rstrip().rstrip(';')}) "
+        "anti join scope using (prompt_hash)",
+        values,
+    )
 
 
 def note(

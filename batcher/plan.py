@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -82,42 +82,50 @@ class Plan:
         return found
 
 
-def plan(store: Store, selection: Selection, now: datetime) -> Plan:
-    """Return the plan of a selection, from the same questions that a run would store."""
-    with store.reading() as con:
-        ids = trajectory_ids(con, selection)
-    asker = Asker(selection)
-    planned = list(_planned(store, selection, asker, ids))
+def plan(store: Store, selections: Sequence[Selection], now: datetime) -> Plan:
+    """Return the plan of some selections, from the same questions that a run would store."""
+    planned: list[dict[str, object]] = []
+    askers = [Asker(chosen) for chosen in selections]
+    near = Neighbours()
+    ids: set[str] = set()
+    for chosen, asker in zip(selections, askers, strict=True):
+        with store.reading() as con:
+            some = trajectory_ids(con, chosen)
+        ids.update(some)
+        planned += _planned(store, asker, some, near)
     with store.reading() as con:
         con.execute(
-            "create temp table planned (judge varchar, strategy varchar, mode varchar, "
-            "prompt_hash uuid, n_bytes integer, n_input_tokens integer, n_shared_tokens integer)"
+            "create temp table planned (judge varchar, strategy varchar, gold boolean, "
+            "answer varchar, mode varchar, prompt_hash uuid, n_bytes integer, "
+            "n_input_tokens integer, n_shared_tokens integer)"
         )
         load(con, "planned", planned)
         rows = con.execute(_PLAN).fetchall()
         outlooks, purse = Outlooks(con), budget(con)
-    judges = {str(judge): judge for judge in selection.judges}
-    answers = {strategy.name: strategy.answer for strategy in selection.strategies}
-    lines: dict[tuple[str, str], Line] = {}
-    for name, strategy, *request in rows:
-        line = lines.get((name, strategy))
+    judges = {str(judge): judge for chosen in selections for judge in chosen.judges}
+    lines: dict[tuple[str, str, bool], Line] = {}
+    for name, strategy, gold, answer, *request in rows:
+        line = lines.get((name, strategy, gold))
         if line is None:
-            exact = asker.counts_exactly(judges[name])
-            outlook = outlooks.of(name, strategy, answers[strategy], is_exact=exact)
-            line = lines[name, strategy] = Line(judges[name], strategy, outlook)
+            exact = askers[0].counts_exactly(judges[name])
+            outlook = outlooks.of(name, strategy, answer, is_exact=exact)
+            shown = f"{strategy} +gold" if gold else strategy
+            line = lines[name, strategy, gold] = Line(judges[name], shown, outlook)
         _count(line, now, *request)
-    return Plan(len(ids), tuple(lines.values()), asker.is_exact, purse)
+    is_exact = all(asker.is_exact for asker in askers)
+    return Plan(len(ids), tuple(lines.values()), is_exact, purse)
 
 
 def _planned(
-    store: Store, selection: Selection, asker: Asker, ids: list[str]
+    store: Store, asker: Asker, ids: list[str], neighbours: Neighbours
 ) -> Iterator[dict[str, object]]:
-    neighbours = Neighbours()
     for trajectory in trajectories(store, ids):
         for one in asker.ask(trajectory):
             yield {
                 "judge": one.request.judge,
                 "strategy": one.request.strategy,
+                "gold": one.request.gold,
+                "answer": one.request.answer,
                 "mode": one.request.mode,
                 "prompt_hash": one.request.prompt_hash,
                 "n_bytes": len(one.body),

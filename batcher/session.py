@@ -51,19 +51,20 @@ def ensure_inputs(store: Store, say: Say, now: datetime) -> None:
 
 def ask(
     store: Store,
-    selection: Selection,
+    selections: Sequence[Selection],
     pace: Pace,
     say: Say,
     *,
     progress: Callable[[int, int], None],
     agree: Callable[[str], bool],
 ) -> Scope | None:
-    """Store a selection's requests; None when ``agree`` says no to what is about to be sent."""
+    """Store the requests of selections; None when ``agree`` says no to what is about to be sent."""
     ensure_inputs(store, say, pace.now())
-    for judge in selection.judges:
+    for judge in dict.fromkeys(judge for chosen in selections for judge in chosen.judges):
         connect(judge.provider, "", judge.mode)  # a key that is missing is better told now
-    expand(store, selection, now=pace.now, progress=progress)
-    scope = Scope(selection=selection)
+    for chosen in selections:
+        expand(store, chosen, now=pace.now, progress=progress)
+    scope = Scope(selections=tuple(selections))
     for one in due_bills(store, scope, pace.now()):
         price = "at a price that is not known"
         if one.dollars is not None:

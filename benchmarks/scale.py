@@ -151,7 +151,7 @@ def part_plan(folder: Path) -> None:
     """Plan and shard for real: questions, prompts, storage, batches, files."""
     store = Store(folder / "db")
     before = (folder / "db").stat().st_size
-    scope = Scope(selection=selection(folder))
+    scope = Scope(selections=(selection(folder),))
     with Measured() as measured:
         expand(store, selection(folder), now=lambda: NOW)
         prepare(store, scope, lambda *_: Nowhere(), NOW)  # type: ignore[arg-type, return-value]

@@ -119,7 +119,7 @@ class Desk:
         )
         scope = session.ask(
             self.store,
-            made,
+            [made],
             self.pace,
             self.say,
             progress=lambda done, total: None,

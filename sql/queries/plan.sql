@@ -1,5 +1,5 @@
 -- What a selection would send, one row a request, from the temporary table `planned` (one row a
--- request: judge, strategy, mode, prompt_hash, n_bytes, n_input_tokens, n_shared_tokens). A prompt
+-- request: judge, strategy, gold, answer, mode, prompt_hash, n_bytes, n_input_tokens, n_shared_tokens). A prompt
 -- that several rows need is counted where it comes first (is_first).
 with asked as (
     select
@@ -11,6 +11,8 @@ with asked as (
 select
     asked.judge,
     asked.strategy,
+    asked.gold,
+    asked.answer,
     row_number() over (partition by asked.prompt_hash, asked.mode order by asked.position) = 1
         as is_first,
     coalesce(states.state, 'due') as state,
