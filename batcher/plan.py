@@ -10,8 +10,9 @@ from typing import Any
 
 import sql
 from batcher.expand import Asker, trajectories
+from batcher.judge import Judge
 from batcher.pack import ENVELOPE
-from batcher.prices import cost
+from batcher.prices import Prices
 from batcher.providers.base import BATCH_LIMITS
 from batcher.selection import Selection, trajectory_ids
 from batcher.table import Table
@@ -54,8 +55,9 @@ class Plan:
     is_exact: bool
 
 
-def plan(store: Store, selection: Selection, now: datetime) -> Plan:
+def plan(store: Store, selection: Selection, now: datetime, prices: Prices | None = None) -> Plan:
     """Return the plan of a selection, from the same questions that a run would store."""
+    prices = prices or Prices()
     with store.reading() as con:
         ids = trajectory_ids(con, selection)
     asker = Asker(selection)
@@ -86,7 +88,7 @@ def plan(store: Store, selection: Selection, now: datetime) -> Plan:
     for judge, strategy, *counts, to_send, tokens, _ in found:
         out = ANSWER_TOKENS.get(answers[strategy], 60)
         usd, usd_live = (
-            _usd(judges[judge].provider, judges[judge].model, mode, now, to_send, tokens, out)
+            _usd(prices, judges[judge], mode, now, to_send, tokens, out)
             for mode in (judges[judge].mode, "live")
         )
         requests, prompts, answered, in_flight, given_up = counts
@@ -121,14 +123,14 @@ def _batches(found: list[tuple[Any, ...]]) -> int:
 
 
 def _usd(
-    provider: str, model: str, mode: str, now: datetime, n: int, tokens: int, out: int
+    prices: Prices, judge: Judge, mode: str, now: datetime, n: int, tokens: int, out: int
 ) -> float | None:
     """Dollars for ``n`` prompts of ``tokens`` in all, priced one average request at a time."""
     if n == 0:
         return 0.0
-    one = cost(
-        provider,
-        model,
+    one = prices.cost(
+        judge.provider,
+        judge.model,
         mode,
         now,
         input_tokens=round(tokens / n),

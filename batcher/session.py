@@ -13,7 +13,7 @@ from batcher.expand import expand
 from batcher.judge import parse
 from batcher.ledger import Scope, due_totals, resolve, tally
 from batcher.offline import JUDGES
-from batcher.prices import cost
+from batcher.prices import Prices
 from batcher.providers import connect, module_of
 from batcher.restore import restore
 from batcher.resume import Pace, Standing, advance
@@ -53,6 +53,7 @@ def ask(
     selection: Selection,
     pace: Pace,
     say: Say,
+    prices: Prices | None = None,
     *,
     progress: Callable[[int, int], None],
     agree: Callable[[str], bool],
@@ -62,14 +63,13 @@ def ask(
     for judge in selection.judges:
         connect(judge.provider, "", judge.mode)  # a key that is missing is better told now
     expand(store, selection, now=pace.now, progress=progress)
-    scope = Scope(selection=selection)
+    scope, prices = Scope(selection=selection), prices or Prices()
     for provider, model, mode, prompts, tokens in due_totals(store, scope):
         if provider == "offline":
             continue
-        dollars = cost(
-            provider, model, mode, pace.now(), input_tokens=tokens, cached_tokens=0, output_tokens=0
-        )
-        price = "at a price that is not known" if dollars is None else f"about ${dollars:.2f}"
+        size = tokens // max(prompts, 1)
+        rates = prices.rates(provider, model, mode, pace.now(), input_tokens=size)
+        price = f"about ${tokens * rates.input / 1e6:.2f}" if rates else "at an unknown price"
         question = (
             f"Send {prompts:,} prompts with {tokens:,} input tokens to {provider}:{model} "
             f"({mode}; {price} for the input)?"
@@ -85,11 +85,13 @@ def scope_of(store: Store, batch_ids: Sequence[str]) -> Scope:
         return Scope(batch_ids=resolve(con, batch_ids) if batch_ids else None)
 
 
-def move_on(store: Store, scope: Scope, pace: Pace, say: Say, **how: bool) -> Standing:
+def move_on(
+    store: Store, scope: Scope, pace: Pace, say: Say, prices: Prices | None = None, **how: bool
+) -> Standing:
     """Advance everything in ``scope``, with one connection a provider."""
     for sentence in restore(store, pace.now(), earlier=False):  # a lost log opens without a word
         say(sentence)
-    return advance(store, scope, lru_cache(connect), pace, say, **how)
+    return advance(store, scope, lru_cache(connect), pace, say, prices=prices, **how)
 
 
 def conclude(store: Store, scope: Scope, standing: Standing) -> None:
@@ -112,11 +114,18 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
 
 
 def cancel(
-    store: Store, names: Sequence[str], pace: Pace, say: Say, *, wait: bool, abandon: bool
+    store: Store,
+    names: Sequence[str],
+    pace: Pace,
+    say: Say,
+    prices: Prices | None = None,
+    *,
+    wait: bool,
+    abandon: bool,
 ) -> None:
     """Cancel batches, store what they had finished, and raise what is still open."""
     standing = cancelling.cancel(
-        store, names, lru_cache(connect), pace, say, wait=wait, abandon=abandon
+        store, names, lru_cache(connect), pace, say, wait=wait, abandon=abandon, prices=prices
     )
     if standing.problems:
         raise ProviderError("; ".join(standing.problems))
