@@ -22,11 +22,10 @@ _PRICES = ("input", "output", "cached", "write_5m", "write_1h")
 class Tariff:
     """Prices of models whose names begin alike, from a day (UTC) on; None is from ever.
 
-    ``provider`` is empty where it holds for all of them.
+    ``name`` is the beginning of a model's name, or of ``provider:model``.
     """
 
-    provider: str
-    prefix: str
+    name: str
     since: date | None
     live: Rates
     batch: Rates
@@ -62,24 +61,24 @@ def find(listed: Sequence[Tariff], provider: str, model: str, day: date) -> Tari
     A name with the provider goes before one without. Before the first day of an entry it is not
     there.
     """
+
+    def is_provider_s(one: Tariff) -> bool:  # a model's own name may hold a colon as well
+        return one.name.startswith(f"{provider}:") and f"{provider}:{model}".startswith(one.name)
+
     fitting = [
         one
         for one in listed
-        if one.provider in ("", provider)
-        and model.startswith(one.prefix)
-        and (one.since is None or one.since <= day)
+        if (one.since is None or one.since <= day)
+        and (model.startswith(one.name) or is_provider_s(one))
     ]
     return max(
         fitting,
-        key=lambda one: (bool(one.provider), len(one.prefix), one.since or date.min),
+        key=lambda one: (is_provider_s(one), len(one.name), one.since or date.min),
         default=None,
     )
 
 
 def _tariff(where: str, name: str, entry: object, file: str) -> Tariff:
-    provider, colon, prefix = name.partition(":")
-    if not colon:
-        provider, prefix = "", name
     if not isinstance(entry, Mapping):
         raise InputError(f"{where}: {entry!r} is no table of prices")
     for key in entry:
@@ -93,7 +92,7 @@ def _tariff(where: str, name: str, entry: object, file: str) -> Tariff:
         raise InputError(f"{where}: from = {since!r} is no date; write it like 2026-01-31")
     source = f"{file}: {name}{f' from {since}' if since else ''}"
     live = _rates(where, entry, source)
-    return Tariff(provider, prefix, since, live, _batch(where, entry.get("batch", 1), live))
+    return Tariff(name, since, live, _batch(where, entry.get("batch", 1), live))
 
 
 def _batch(where: str, given: object, live: Rates) -> Rates:

@@ -83,7 +83,7 @@ def test_the_longest_name_that_fits_wins_and_a_provider_before_none(tmp_path: Pa
     """A family has one price, and a member of it may have another."""
     text = "".join(
         f'["{name}"]\ninput = {n}\noutput = 0\n'
-        for n, name in enumerate(("m", "m-large", "deepseek:m", "openai:m-l"), 1)
+        for n, name in enumerate(("m", "m-large", "deepseek:m", "openai:m-l", "ft:m"), 1)
     )
     prices = Prices.read(listed(tmp_path, text))
 
@@ -97,6 +97,7 @@ def test_the_longest_name_that_fits_wins_and_a_provider_before_none(tmp_path: Pa
     assert fresh("deepseek", "m-large") == 3
     assert fresh("openai", "m-large") == 4
     assert fresh("openai", "m-small") == 1
+    assert fresh("openai", "ft:m-large:me") == 5
 
 
 @pytest.mark.parametrize(
