@@ -17,6 +17,7 @@ import click
 
 if TYPE_CHECKING:
     from batcher.ledger import Scope
+    from batcher.prices import Prices
     from batcher.resume import Pace
     from batcher.selection import Selection
     from batcher.table import Table
@@ -32,8 +33,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 class App:
     """What every command is handed: the database, the time, and the ways to speak."""
 
-    def __init__(self, db: Path, as_json: bool) -> None:
-        self._db, self._as_json = db, as_json
+    def __init__(self, db: Path, as_json: bool, prices: Path | None = None) -> None:
+        self._db, self._as_json, self._prices = db, as_json, prices
 
     @property
     def store(self) -> "Store":
@@ -41,6 +42,13 @@ class App:
         from cache.store import Store
 
         return Store(self._db)
+
+    @property
+    def prices(self) -> "Prices":
+        """What tokens cost: the list that --prices names goes before the catalogue."""
+        from batcher.prices import Prices
+
+        return Prices.read(self._prices)
 
     def working(self) -> AbstractContextManager[None]:
         """Hold the lease of the database, so that nobody else moves its batches on."""
@@ -233,6 +241,7 @@ own_prompts = click.option("--prompts", type=FOLDER, help="A folder with strateg
 @click.option(
     "--db", type=FILE, default=Path("needless.duckdb"), show_default=True, help="The database."
 )
+@click.option("--prices", type=FILE, help="Your own price list.  [default: prices.toml, if any]")
 @click.option("-v", "--verbose", count=True, help="Show the SDKs' logs; twice for more of them.")
 @click.option("--json", "as_json", is_flag=True, help="Write events as JSON lines on stderr.")
 @click.option(
@@ -244,9 +253,9 @@ own_prompts = click.option("--prompts", type=FOLDER, help="A folder with strateg
     help="Show the version and leave.",
 )
 @click.pass_context
-def main(ctx: click.Context, db: Path, verbose: int, as_json: bool) -> None:
+def main(ctx: click.Context, db: Path, prices: Path | None, verbose: int, as_json: bool) -> None:
     """Find the needless steps in agent trajectories, with LLM judges asked in batches."""
-    ctx.obj = App(db, as_json)
+    ctx.obj = App(db, as_json, prices)
     if verbose:
         import logging
 
@@ -287,8 +296,8 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
             bar.length = total
             bar.update(done - bar.pos)
 
-        made = selected(chosen)
-        scope = ask(app.store, made, app.pace(), app.say, progress=progress, agree=agree)
+        made, prices = selected(chosen), app.prices
+        scope = ask(app.store, made, app.pace(), app.say, prices, progress=progress, agree=agree)
     if scope is None:
         raise click.Abort
     return scope
@@ -302,7 +311,7 @@ def finish(
     from batcher.session import conclude, move_on
 
     how = {"wait": not no_wait, "keep_remote": keep_remote}
-    standing = move_on(app.store, scope, app.pace(poll, max_age), app.say, **how)
+    standing = move_on(app.store, scope, app.pace(poll, max_age), app.say, app.prices, **how)
     with app.store.reading() as con:
         table = headline(con)
     app.show(table, "table")
@@ -337,7 +346,7 @@ def plan(app: App, /, form: str, as_json: bool, **chosen: Any) -> None:
 
     made = selected(chosen)
     ensure_inputs(app.store, app.say, app.now())
-    found = planning.plan(app.store, made, app.now())
+    found = planning.plan(app.store, made, app.now(), app.prices)
     form = "json" if as_json else form
     app.show(planning.brief(found) if form == "table" else planning.table(found), form)
 
@@ -407,7 +416,7 @@ def cancel(app: App, /, batch_ids: tuple[str, ...], abandon: bool, **waits: Any)
 
     pace, wait = app.pace(waits["poll"], waits["max_age"]), not waits["no_wait"]
     with app.working():
-        session.cancel(app.store, batch_ids, pace, app.say, wait=wait, abandon=abandon)
+        session.cancel(app.store, batch_ids, pace, app.say, app.prices, wait=wait, abandon=abandon)
 
 
 @main.command()

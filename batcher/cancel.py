@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from batcher.ledger import Scope, note, open_batches, resolve
+from batcher.prices import Prices
 from batcher.providers.base import Connect
 from batcher.resume import Pace, Standing, advance
 from cache.errors import Unreachable
@@ -20,6 +21,7 @@ def cancel(
     *,
     wait: bool,
     abandon: bool = False,
+    prices: Prices | None = None,
 ) -> Standing:
     """Cancel the batches called ``names`` and store their results; nothing is sent again.
 
@@ -55,7 +57,8 @@ def cancel(
                 say(f"{batch.batch_id}: asked {batch.provider} to stop it")
             except Unreachable as error:
                 problems.append(f"{batch.batch_id}: not cancelled: {error}")
-    standing = advance(store, scope, connect, pace, say, wait=wait and not problems, claim=False)
+    wait = wait and not problems
+    standing = advance(store, scope, connect, pace, say, wait=wait, claim=False, prices=prices)
     standing.problems += problems
     return standing
 

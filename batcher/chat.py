@@ -123,6 +123,8 @@ def reply(custom_id: str | None, completion: Mapping[str, Any], raw: str) -> Rep
         error=_text(message.get("refusal")),
         input_tokens=_count(usage, "prompt_tokens"),
         cached_tokens=_cached(usage),
+        # Models that charge for writing have one price for it, whatever the time it is kept.
+        write_5m_tokens=_count(_mapping(usage.get("prompt_tokens_details")), "cache_write_tokens"),
         output_tokens=_count(usage, "completion_tokens"),
         reasoning_tokens=_count(
             _mapping(usage.get("completion_tokens_details")), "reasoning_tokens"

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import sql
 from batcher.ledger import Scope, make_scope
-from batcher.prices import cost
+from batcher.prices import Prices
 from cache.store import Connection, Store
 
 _DUE_TOKENS = sql.read("queries")["due_tokens"]
@@ -105,6 +105,7 @@ class Outlooks:
 
 
 def bill(
+    prices: Prices,
     provider: str,
     model: str,
     mode: str,
@@ -125,7 +126,7 @@ def bill(
         (tokens * outlook.input_margin, 0, outlook.high),
     )
     found = [
-        cost(
+        prices.cost(
             provider,
             model,
             mode,
@@ -143,16 +144,14 @@ def bill(
 
 
 def list_price(
-    provider: str, model: str, at: datetime, outlook: Outlook, n_input_tokens: int
+    prices: Prices, provider: str, model: str, at: datetime, outlook: Outlook, n_input_tokens: int
 ) -> float | None:
     """Return what one prompt would cost asked live, with nothing cached, at a usual length."""
-    return cost(
+    return prices.list_cost(
         provider,
         model,
-        "live",
         at,
         input_tokens=round(n_input_tokens * outlook.input_factor),
-        cached_tokens=0,
         output_tokens=round(outlook.likely),
     )
 
@@ -169,7 +168,7 @@ class Due:
     dollars: Dollars | None = None
 
 
-def due_bills(store: Store, scope: Scope, now: datetime) -> list[Due]:
+def due_bills(store: Store, scope: Scope, now: datetime, prices: Prices) -> list[Due]:
     """Return what is due in a scope, one entry a model and mode; offline judges are left out."""
     with store.reading() as con:
         make_scope(con, scope)
@@ -182,6 +181,8 @@ def due_bills(store: Store, scope: Scope, now: datetime) -> list[Due]:
         one = found.setdefault((provider, model, mode), fresh)
         one.prompts += 1
         one.input_tokens += tokens
-        price = bill(provider, model, mode, now, outlooks.of(judge, strategy, answer), tokens)
+        price = bill(
+            prices, provider, model, mode, now, outlooks.of(judge, strategy, answer), tokens
+        )
         one.dollars = None if one.dollars is None or price is None else one.dollars + price
     return list(found.values())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from batcher.ledger import lines, note
-from batcher.prices import cost
+from batcher.prices import Prices
 from batcher.providers.base import Batch, Poll, Provider, Reply
 from batcher.queues import learn_queue_limit
 from cache.bulk import load
@@ -27,14 +27,22 @@ _ABSENT = {"expired": "expired", "cancelled": "cancelled"}
 
 
 def ingest(
-    store: Store, provider: Provider, batch: Batch, poll: Poll, now: Callable[[], datetime]
+    store: Store,
+    provider: Provider,
+    batch: Batch,
+    poll: Poll,
+    now: Callable[[], datetime],
+    prices: Prices | None = None,
 ) -> None:
     """Fetch the results of an ended batch and store them, then close the batch.
 
     Raises ``Unreachable`` when the results could not be had whole; nothing is lost then, and the
     batch stays open. Raises ``NotOurs`` when all of them are another batch's. A batch that failed
     as a whole closes as ``refused``: its prompts are due again, with no attempt used up.
+
+    Lines of a batch are priced by the time it was made, live answers by the time they came.
     """
+    prices = prices or Prices()
     if poll.status == "failed":
         detail = {"reason": poll.problem, **poll.detail}
         with store.writing() as con:
@@ -47,7 +55,7 @@ def ingest(
     if provider.answers_live:
         for some in _lots(replies, now):
             with store.writing() as con:
-                _store(con, batch, some, now())
+                _store(con, batch, some, now(), prices)
         with store.writing() as con:
             _close(con, batch, poll, now())
         return
@@ -57,7 +65,7 @@ def ingest(
     if named and not ours and not provider.tags_batches:
         raise NotOurs(f"{remote_id} holds other requests than batch {batch.batch_id}")
     with store.writing() as con:
-        _store(con, batch, everything, now())
+        _store(con, batch, everything, now(), prices)
         _close(con, batch, poll, now())
 
 
@@ -84,7 +92,9 @@ def _lots(replies: Iterator[Reply | None], now: Callable[[], datetime]) -> Itera
         yield lot
 
 
-def _store(con: Connection, batch: Batch, replies: Sequence[Reply], now: datetime) -> None:
+def _store(
+    con: Connection, batch: Batch, replies: Sequence[Reply], now: datetime, prices: Prices
+) -> None:
     known = dict(
         con.execute(
             "select custom_id, replace(prompt_hash::varchar, '-', '') from batch_prompts "
@@ -106,7 +116,8 @@ def _store(con: Connection, batch: Batch, replies: Sequence[Reply], now: datetim
             # Two different answers to one line: neither can be trusted to be the paid one.
             odd.append((number, "one custom_id, different lines"))
         elif by_id[custom_id][reply.raw] == number:
-            rows.append(_row(batch, reply, known[custom_id], now))
+            bill = _bill(batch, reply, now, prices)
+            rows.append(_row(batch, reply, known[custom_id], now) | bill)
     load(con, "responses", rows, unless="batch_id, custom_id")
     load(
         con,
@@ -138,19 +149,38 @@ def _row(batch: Batch, reply: Reply, prompt_hash: str, now: datetime) -> dict[st
         "is_transient": reply.is_transient,
         "input_tokens": reply.input_tokens,
         "cached_tokens": reply.cached_tokens,
+        "write_5m_tokens": reply.write_5m_tokens,
+        "write_1h_tokens": reply.write_1h_tokens,
         "output_tokens": reply.output_tokens,
         "reasoning_tokens": reply.reasoning_tokens,
-        "cost_usd": cost(
-            batch.provider,
-            reply.model or batch.model,
-            batch.mode,
-            batch.created_at,
-            input_tokens=reply.input_tokens,
-            cached_tokens=reply.cached_tokens,
-            output_tokens=reply.output_tokens,
-        ),
         "received_at": now,
         "raw": reply.raw,
+    }
+
+
+def _bill(batch: Batch, reply: Reply, now: datetime, prices: Prices) -> dict[str, object]:
+    """Return what a reply cost and by which prices, every field NULL where that is not known."""
+    found = prices.priced(
+        batch.provider,
+        reply.model or batch.model,
+        batch.mode,
+        now if batch.mode == "live" else batch.created_at,
+        input_tokens=reply.input_tokens,
+        cached_tokens=reply.cached_tokens,
+        write_5m_tokens=reply.write_5m_tokens,
+        write_1h_tokens=reply.write_1h_tokens,
+        output_tokens=reply.output_tokens,
+    )
+    rates = found.rates if found else None
+    return {
+        "cost_usd": found.usd if found else None,
+        "list_usd": found.list_usd if found else None,
+        "usd_per_m_input": rates.input if rates else None,
+        "usd_per_m_cached": rates.cached if rates else None,
+        "usd_per_m_write_5m": rates.write_5m if rates else None,
+        "usd_per_m_write_1h": rates.write_1h if rates else None,
+        "usd_per_m_output": rates.output if rates else None,
+        "price_source": rates.source if rates else None,
     }
 
 

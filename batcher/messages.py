@@ -104,7 +104,7 @@ def _message(custom_id: str | None, message: Mapping[str, Any], raw: str) -> Rep
     usage = _mapping(message.get("usage"))
     fresh = _count(usage, "input_tokens")
     read = _count(usage, "cache_read_input_tokens") or 0
-    written = _count(usage, "cache_creation_input_tokens") or 0
+    short, long = _written(usage)
     return Reply(
         custom_id=custom_id,
         outcome=outcome,
@@ -113,10 +113,26 @@ def _message(custom_id: str | None, message: Mapping[str, Any], raw: str) -> Rep
         finish_reason=stop if isinstance(stop, str) else None,
         model=message.get("model") if isinstance(message.get("model"), str) else None,
         # The vendor counts cached tokens beside the input; here input includes them.
-        input_tokens=None if fresh is None else fresh + read + written,
+        input_tokens=None if fresh is None else fresh + read + (short or 0) + (long or 0),
         cached_tokens=None if fresh is None else read,
+        write_5m_tokens=short,
+        write_1h_tokens=long,
         output_tokens=_count(usage, "output_tokens"),
     )
+
+
+def _written(usage: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return the tokens written into the prompt cache for five minutes and for an hour.
+
+    Where only their sum is given it is all for five minutes, the vendor's default.
+    """
+    total = _count(usage, "cache_creation_input_tokens")
+    split = _mapping(usage.get("cache_creation"))
+    short = _count(split, "ephemeral_5m_input_tokens")
+    long = _count(split, "ephemeral_1h_input_tokens")
+    if total is None:
+        return short, long
+    return max(total - (long or 0), 0), long
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from batcher.ingest import ingest
 from batcher.ledger import OpenBatch, note
 from batcher.pace import Pace
+from batcher.prices import Prices
 from batcher.providers.base import Batch, Connect, Poll, Provider
 from batcher.submit import disown, is_doubtful, send, settle_doubt
 from cache.errors import NotOurs, NotVisible, Unreachable
@@ -41,6 +42,7 @@ class Mover:
     standing: Standing
     collect: bool = True
     keep_remote: bool = False
+    prices: Prices | None = None
 
     def move(self, one: OpenBatch) -> str:
         """Move one batch on; return its status. Raises ``MissingKey`` and ``Refused``."""
@@ -114,7 +116,7 @@ class Mover:
                 return self._park(one, self._stuck(one, poll), since=batch.created_at)
             return poll.status
         try:
-            ingest(self.store, provider, batch, poll, self.pace.now)
+            ingest(self.store, provider, batch, poll, self.pace.now, self.prices)
         except Unreachable as error:
             self.say(f"{batch.batch_id}: its results cannot be had now: {error}")
             return poll.status

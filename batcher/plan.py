@@ -13,6 +13,7 @@ from batcher.expand import Asker, trajectories
 from batcher.judge import Judge
 from batcher.pack import ENVELOPE
 from batcher.prefix import Neighbours
+from batcher.prices import Prices
 from batcher.providers.base import BATCH_LIMITS
 from batcher.selection import Selection, trajectory_ids
 from batcher.table import Table
@@ -82,8 +83,11 @@ class Plan:
         return found
 
 
-def plan(store: Store, selections: Sequence[Selection], now: datetime) -> Plan:
+def plan(
+    store: Store, selections: Sequence[Selection], now: datetime, prices: Prices | None = None
+) -> Plan:
     """Return the plan of some selections, from the same questions that a run would store."""
+    prices = prices or Prices()
     planned: list[dict[str, object]] = []
     askers = [Asker(chosen) for chosen in selections]
     near = Neighbours()
@@ -111,7 +115,7 @@ def plan(store: Store, selections: Sequence[Selection], now: datetime) -> Plan:
             outlook = outlooks.of(name, strategy, answer, is_exact=exact)
             shown = f"{strategy} +gold" if gold else strategy
             line = lines[name, strategy, gold] = Line(judges[name], shown, outlook)
-        _count(line, now, *request)
+        _count(line, prices, now, *request)
     is_exact = all(asker.is_exact for asker in askers)
     return Plan(len(ids), tuple(lines.values()), is_exact, purse)
 
@@ -138,6 +142,7 @@ def _planned(
 
 def _count(
     line: Line,
+    prices: Prices,
     now: datetime,
     is_first: bool,
     state: str,
@@ -148,7 +153,7 @@ def _count(
     """Add one request to its line."""
     judge = line.judge
     line.requests += 1
-    alone = list_price(judge.provider, judge.model, now, line.outlook, tokens)
+    alone = list_price(prices, judge.provider, judge.model, now, line.outlook, tokens)
     line.naive = None if line.naive is None or alone is None else line.naive + alone
     if not is_first:
         return
@@ -162,7 +167,7 @@ def _count(
     line.n_bytes += n_bytes
     line.input_tokens += round(tokens * line.outlook.input_factor)
     line.shared_tokens += round(shared * line.outlook.input_factor)
-    price = bill(judge.provider, judge.model, judge.mode, now, line.outlook, tokens, shared)
+    price = bill(prices, judge.provider, judge.model, judge.mode, now, line.outlook, tokens, shared)
     line.dollars = None if line.dollars is None or price is None else line.dollars + price
     line.live = None if line.live is None or alone is None else line.live + alone
 

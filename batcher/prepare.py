@@ -19,6 +19,7 @@ from batcher.budget import Budget, budget, dollars
 from batcher.estimate import Outlooks, bill
 from batcher.ledger import Scope, make_scope, note
 from batcher.pack import Due, fits, pack
+from batcher.prices import Prices
 from batcher.providers.base import Connect, Limits, Provider
 from batcher.queues import room_of
 from cache.bulk import load
@@ -42,7 +43,9 @@ class Prepared:
     over_budget: str = ""
 
 
-def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prepared:
+def prepare(
+    store: Store, scope: Scope, connect: Connect, now: datetime, prices: Prices
+) -> Prepared:
     """Claim every due prompt of ``scope`` that may be sent now for a new batch.
 
     Raises ``MissingKey`` before anything is claimed.
@@ -56,7 +59,7 @@ def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prep
         for where, group in groupby(rows, key=lambda row: row[:5]):
             provider = connect(where[0], where[1], where[4])
             room, limits = room_of(con, where, provider.limits)
-            due = [_priced(where, row[5:], outlooks, now) for row in group]
+            due = [_priced(where, row[5:], outlooks, now, prices) for row in group]
             too_large = [one for one in due if not fits(one, limits)]
             if too_large:
                 _give_up(con, where, too_large, limits, now)
@@ -87,11 +90,13 @@ def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prep
     return done
 
 
-def _priced(where: Sequence[str], row: Sequence[Any], outlooks: Outlooks, now: datetime) -> Due:
+def _priced(
+    where: Sequence[str], row: Sequence[Any], outlooks: Outlooks, now: datetime, prices: Prices
+) -> Due:
     *fields, judge, strategy, answer = row
     due = Due(*fields)
     outlook = outlooks.of(judge, strategy, answer)
-    found = bill(where[0], where[3], where[4], now, outlook, due.n_input_tokens)
+    found = bill(prices, where[0], where[3], where[4], now, outlook, due.n_input_tokens)
     if found is None:
         return due
     return replace(due, expected_usd=found.likely, reserved_usd=found.high)

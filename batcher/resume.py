@@ -13,6 +13,7 @@ from batcher.move import Mover, Standing
 from batcher.pace import Pace
 from batcher.predict import predict
 from batcher.prepare import Prepared, prepare
+from batcher.prices import Prices
 from batcher.providers.base import Connect
 from batcher.widen import widen
 from cache.errors import MissingKey, Refused
@@ -32,6 +33,7 @@ def advance(
     collect: bool = True,
     claim: bool = True,
     keep_remote: bool = False,
+    prices: Prices | None = None,
 ) -> Standing:
     """Send what is due and bring home what has ended, until nothing of ``scope`` is open.
 
@@ -48,11 +50,11 @@ def advance(
         # After a refusal nothing new is claimed: the same lines would be refused again.
         prepared = Prepared()
         if claim and not problems:
-            prepared = prepare(store, scope, connect, pace.now())
+            prepared = prepare(store, scope, connect, pace.now(), prices or Prices())
         problems |= dict.fromkeys(prepared.problems)
         try:
             standing = Standing()
-            mover = Mover(store, connect, pace, say, standing, collect, keep_remote)
+            mover = Mover(store, connect, pace, say, standing, collect, keep_remote, prices)
             _look_round(mover, scope, halted)
         except BaseException:
             predict(store)  # what came in before a Ctrl-C is read all the same

@@ -15,6 +15,7 @@ from batcher.expand import expand
 from batcher.judge import parse
 from batcher.ledger import Scope, resolve, tally
 from batcher.offline import JUDGES
+from batcher.prices import Prices
 from batcher.providers import connect, module_of
 from batcher.restore import restore
 from batcher.resume import Pace, Standing, advance
@@ -54,6 +55,7 @@ def ask(
     selections: Sequence[Selection],
     pace: Pace,
     say: Say,
+    prices: Prices | None = None,
     *,
     progress: Callable[[int, int], None],
     agree: Callable[[str], bool],
@@ -65,7 +67,7 @@ def ask(
     for chosen in selections:
         expand(store, chosen, now=pace.now, progress=progress)
     scope = Scope(selections=tuple(selections))
-    for one in due_bills(store, scope, pace.now()):
+    for one in due_bills(store, scope, pace.now(), prices or Prices()):
         price = "at a price that is not known"
         if one.dollars is not None:
             price = f"about {dollars(one.dollars.likely)}, at most {dollars(one.dollars.high)}"
@@ -84,11 +86,13 @@ def scope_of(store: Store, batch_ids: Sequence[str]) -> Scope:
         return Scope(batch_ids=resolve(con, batch_ids) if batch_ids else None)
 
 
-def move_on(store: Store, scope: Scope, pace: Pace, say: Say, **how: bool) -> Standing:
+def move_on(
+    store: Store, scope: Scope, pace: Pace, say: Say, prices: Prices | None = None, **how: bool
+) -> Standing:
     """Advance everything in ``scope``, with one connection a provider."""
     for sentence in restore(store, pace.now(), earlier=False):  # a lost log opens without a word
         say(sentence)
-    return advance(store, scope, lru_cache(connect), pace, say, **how)
+    return advance(store, scope, lru_cache(connect), pace, say, prices=prices, **how)
 
 
 def conclude(store: Store, scope: Scope, standing: Standing) -> None:
@@ -110,11 +114,18 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
 
 
 def cancel(
-    store: Store, names: Sequence[str], pace: Pace, say: Say, *, wait: bool, abandon: bool
+    store: Store,
+    names: Sequence[str],
+    pace: Pace,
+    say: Say,
+    prices: Prices | None = None,
+    *,
+    wait: bool,
+    abandon: bool,
 ) -> None:
     """Cancel batches, store what they had finished, and raise what is still open."""
     standing = cancelling.cancel(
-        store, names, lru_cache(connect), pace, say, wait=wait, abandon=abandon
+        store, names, lru_cache(connect), pace, say, wait=wait, abandon=abandon, prices=prices
     )
     if standing.problems:
         raise ProviderError("; ".join(standing.problems))

@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 import batcher.cancel as cancelling
 from batcher import session
 from batcher.ledger import Scope
+from batcher.prices import Prices
 from batcher.providers import connect
 from batcher.providers.base import Limits, Provider
 from batcher.resume import Pace, Standing, advance
@@ -69,6 +70,7 @@ class Desk:
     ) -> None:
         self.store = Store(path)
         self.said: list[str] = []
+        self.prices = Prices()
         self.naps: list[float] = []
         self._limits = limits
         self._made: dict[tuple[str, ...], Provider] = {}
@@ -131,7 +133,9 @@ class Desk:
     def advance(self, scope: Scope | None = None, **how: bool) -> Ended:
         """Move a scope on, everything by default, and say how that ended."""
         scope = scope or Scope()
-        standing = advance(self.store, scope, self._connect, self.pace, self.say, **how)
+        standing = advance(
+            self.store, scope, self._connect, self.pace, self.say, prices=self.prices, **how
+        )
         try:
             session.conclude(self.store, scope, standing)
         except NeedlessError as error:

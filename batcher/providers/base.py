@@ -99,7 +99,8 @@ class Reply:
     """One result line. ``custom_id`` is None where the line names none.
 
     ``outcome`` is one of ok, truncated, refused, empty, error, expired, cancelled, malformed.
-    Token counts are None where the provider gave none; ``input_tokens`` includes cached ones.
+    Token counts are None where the provider gave none; ``input_tokens`` includes those read from
+    a prompt cache and those written into one, for five minutes or for an hour.
     """
 
     custom_id: str | None
@@ -112,6 +113,8 @@ class Reply:
     is_transient: bool = False
     input_tokens: int | None = None
     cached_tokens: int | None = None
+    write_5m_tokens: int | None = None
+    write_1h_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
 

@@ -20,6 +20,15 @@ select
     responses.output_tokens,
     responses.reasoning_tokens,
     responses.cost_usd,
+    responses.write_5m_tokens,
+    responses.write_1h_tokens,
+    responses.list_usd,
+    responses.usd_per_m_input,
+    responses.usd_per_m_cached,
+    responses.usd_per_m_write_5m,
+    responses.usd_per_m_write_1h,
+    responses.usd_per_m_output,
+    responses.price_source,
     responses.received_at
 from responses
 join batch_prompts using (batch_id, custom_id)
