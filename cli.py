@@ -373,6 +373,25 @@ def report(app: App, metric: str | None, form: str, output: Path | None) -> None
     app.show(table, form, output)
 
 
+@main.group(name="cache")
+def cache_() -> None:
+    """Look into the answer cache."""
+
+
+@cache_.command()
+@click.argument("trajectory")
+@click.argument("step", type=click.IntRange(min=0))
+@selection
+@shown_as
+@click.pass_obj
+def explain(app: App, /, trajectory: str, step: int, form: str, **chosen: Any) -> None:
+    """Tell why what is asked about a STEP of a TRAJECTORY hits or misses the answer cache."""
+    from batcher import explain as explaining
+
+    found = explaining.explain(app.store, selected(chosen), trajectory, step)
+    app.show(explaining.table(found), form)
+
+
 @main.command()
 @click.argument("statement")
 @shown_as

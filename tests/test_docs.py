@@ -56,9 +56,14 @@ def test_every_command_is_explained(name: str) -> None:
 def test_every_flag_is_explained(name: str) -> None:
     """Each way to write a flag is on the page of the command line."""
     command = main.commands[name]
+    below = command.commands.values() if isinstance(command, click.Group) else ()
 
-    assert command.help
-    for parameter in [*main.params, *command.params]:
+    assert all(one.help for one in (command, *below))
+    for parameter in [
+        *main.params,
+        *command.params,
+        *(flag for one in below for flag in one.params),
+    ]:
         if isinstance(parameter, click.Option):
             for flag in (*parameter.opts, *parameter.secondary_opts):
                 assert is_named(flag, PAGES["command-line.md"]), flag
