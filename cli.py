@@ -164,7 +164,7 @@ selection = options(
     click.option("--judge", multiple=True, help="provider:model?param=value."),
     click.option("--gold/--no-gold", default=False, help="Show the ground-truth actions."),
     click.option("--limit", type=click.IntRange(min=1), help="At most this many trajectories."),
-    click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True),
+    click.option("--repeats", type=click.IntRange(1, 999_999), default=1, show_default=True),
     click.option("--success-only/--all", default=True, help="Which runs."),
     click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
 )
@@ -230,13 +230,15 @@ def selected(chosen: dict[str, Any]) -> "Selection":
     return select(**{several.get(name, name): value for name, value in chosen.items()})
 
 
+def agreeing(yes: bool) -> Callable[[str], bool]:
+    """Return what asks the user a question, where there is one to ask."""
+    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    return lambda question: not asks or click.confirm(question, err=True)
+
+
 def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
     """Store the requests of a selection, once the user agrees to what is to be sent."""
     from batcher.session import ask
-
-    def agree(question: str) -> bool:
-        asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
-        return not asks or click.confirm(question, err=True)
 
     with app.bar("asking", 1) as bar:
 
@@ -245,7 +247,7 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
             bar.update(done - bar.pos)
 
         made = selected(chosen)
-        scope = ask(app.store, made, app.pace(), app.say, progress=progress, agree=agree)
+        scope = ask(app.store, made, app.pace(), app.say, progress=progress, agree=agreeing(yes))
     if scope is None:
         raise click.Abort
     return scope
@@ -254,14 +256,14 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
 def finish(
     app: App, scope: "Scope", *, poll: float, max_age: float, no_wait: bool, keep_remote: bool
 ) -> None:
-    """Move a scope on, print the scores, and end with the exit code that fits."""
-    from batcher.report import headline
+    """Move a scope on, print the scores (or the drift), and end with the exit code that fits."""
+    from batcher.report import headline, metric
     from batcher.session import conclude, move_on
 
     how = {"wait": not no_wait, "keep_remote": keep_remote}
     standing = move_on(app.store, scope, app.pace(poll, max_age), app.say, **how)
     with app.store.reading() as con:
-        table = headline(con)
+        table = headline(con) if scope.again is None else metric(con, "drift")
     app.show(table, "table")
     conclude(app.store, scope, standing)
 
@@ -319,6 +321,40 @@ def submit(app: App, /, yes: bool, **chosen: Any) -> None:
     with app.working():
         scope = asked(app, yes, chosen)
         conclude(app.store, scope, move_on(app.store, scope, app.pace(), app.say, collect=False))
+
+
+@main.command()
+@selection
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.02,
+    show_default=True,
+    help="How many of the answered prompts, from 0 to 1.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Which ones are drawn.")
+@click.option(
+    "--again",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Names the round; what a round has asked it does not ask again.",
+)
+@waiting
+@yes
+@click.pass_obj
+def recheck(app: App, /, yes: bool, share: float, seed: int, again: int, **chosen: Any) -> None:
+    """Ask a sample of the answered prompts again, and report which verdicts flip."""
+    from batcher.recheck import Draw
+    from batcher.session import ask_again
+
+    waits = {name: chosen.pop(name) for name in ("no_wait", "poll", "max_age", "keep_remote")}
+    made, how = selected(chosen), Draw(share, seed, again)
+    with app.working():
+        scope = ask_again(app.store, made, how, app.pace(), app.say, agree=agreeing(yes))
+        if scope is None:
+            raise click.Abort
+        finish(app, scope, **waits)
 
 
 @main.command()

@@ -15,6 +15,7 @@ from batcher.ledger import Scope, due_totals, resolve, tally
 from batcher.offline import JUDGES
 from batcher.prices import cost
 from batcher.providers import connect, module_of
+from batcher.recheck import Draw, draw
 from batcher.restore import restore
 from batcher.resume import Pace, Standing, advance
 from batcher.selection import Selection
@@ -63,11 +64,37 @@ def ask(
         connect(judge.provider, "", judge.mode)  # a key that is missing is better told now
     expand(store, selection, now=pace.now, progress=progress)
     scope = Scope(selection=selection)
+    return scope if _agreed(store, scope, pace.now(), agree) else None
+
+
+def ask_again(
+    store: Store,
+    selection: Selection,
+    how: Draw,
+    pace: Pace,
+    say: Say,
+    *,
+    agree: Callable[[str], bool],
+) -> Scope | None:
+    """Store what asks a sample of answered prompts again; None when ``agree`` says no to it."""
+    for judge in selection.judges:
+        connect(judge.provider, "", judge.mode)
+    drawn = draw(store, selection, how, pace.now())
+    say(
+        f"round {how.number} asks {drawn.drawn} of {drawn.answered} answered prompts again, "
+        f"{drawn.new} of them newly drawn"
+    )
+    scope = Scope(selection=selection, again=how.number)
+    return scope if _agreed(store, scope, pace.now(), agree) else None
+
+
+def _agreed(store: Store, scope: Scope, now: datetime, agree: Callable[[str], bool]) -> bool:
+    """Tell whether the user agrees to each part of what is due in a scope and costs something."""
     for provider, model, mode, prompts, tokens in due_totals(store, scope):
         if provider == "offline":
             continue
         dollars = cost(
-            provider, model, mode, pace.now(), input_tokens=tokens, cached_tokens=0, output_tokens=0
+            provider, model, mode, now, input_tokens=tokens, cached_tokens=0, output_tokens=0
         )
         price = "at a price that is not known" if dollars is None else f"about ${dollars:.2f}"
         question = (
@@ -75,8 +102,8 @@ def ask(
             f"({mode}; {price} for the input)?"
         )
         if not agree(question):
-            return None
-    return scope
+            return False
+    return True
 
 
 def scope_of(store: Store, batch_ids: Sequence[str]) -> Scope:
@@ -105,9 +132,9 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
         counts = tally(con, scope)
     total = sum(counts.values())
     if missing := total - counts.get("answered", 0):
+        why = "coverage` tells why" if scope.again is None else "drift` counts the others"
         raise Unanswered(
-            f"{missing} of {total} prompts have no answer that can be read; "
-            "`needless report coverage` tells why"
+            f"{missing} of {total} prompts have no answer that can be read; `needless report {why}"
         )
 
 

@@ -189,10 +189,10 @@ def test_the_readme_links_to_every_page() -> None:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The bundled sample, judged by every offline judge, and by one with the ground truth."""
+    """The bundled sample, judged by every offline judge, one with gold; some of it rechecked."""
     path = tmp_path_factory.mktemp("docs") / "sample.duckdb"
-    for more in ([], ["--judge", "offline:rules", "--gold"]):
-        done = CliRunner().invoke(main, ["--db", str(path), "run", *more])
+    for words in (["run"], ["run", "--judge", "offline:rules", "--gold"], ["recheck"]):
+        done = CliRunner().invoke(main, ["--db", str(path), *words])
         assert done.exit_code == 0, done.output
     return Store(path)
 
