@@ -106,13 +106,14 @@ def explain(store: Store, selection: Selection, name: str, step_index: int) -> l
     """
     with store.reading() as con:
         trajectory = _trajectory(con, selection, name)
-        _check(trajectory, step_index)
-        asked = [
-            one for one in Asker(selection).ask(trajectory) if step_index in one.request.targets
-        ]
+    _check(trajectory, step_index)
+    # The file is closed meanwhile: a token counter may take its time to load.
+    every = Asker(selection).ask(trajectory)
+    asked = [one for one in every if step_index in one.request.targets]
+    with store.reading() as con:
         wider = _wider(con, [one.request.prompt_hash for one in asked])
-        hashes = [wider.get(one.request.prompt_hash, one.request.prompt_hash) for one in asked]
         about = _stored(con, "neighbours", trajectory.trajectory_id, step_index)
+        hashes = [wider.get(one.request.prompt_hash, one.request.prompt_hash) for one in asked]
         standing = _standing(con, [*hashes, *(one.prompt_hash for one in about)])
         found: list[Explained] = []
         for one, prompt_hash in zip(asked, hashes, strict=True):
@@ -124,9 +125,8 @@ def explain(store: Store, selection: Selection, name: str, step_index: int) -> l
             if state != "answered":
                 others = [other for other in about if other.prompt_hash != prompt_hash]
                 if not others and known is None:
-                    judge = one.judge
-                    some = _stored(con, "same_model", judge.provider, judge.model, SAME_MODEL)
-                    others = [other for other in some if other.prompt_hash != prompt_hash]
+                    who = one.judge
+                    others = _stored(con, "same_model", who.provider, who.model, SAME_MODEL)
                     standing |= _standing(con, [other.prompt_hash for other in others])
                 bare = _beside(bare, others, standing)
             found.append(bare)
