@@ -179,7 +179,7 @@ selection = options(
     click.option("--judge", multiple=True, help="provider:model?param=value."),
     click.option("--gold/--no-gold", default=False, help="Show the ground-truth actions."),
     click.option("--limit", type=click.IntRange(min=1), help="At most this many trajectories."),
-    click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True),
+    click.option("--repeats", type=click.IntRange(1, 999_999), default=1, show_default=True),
     click.option("--success-only/--all", default=True, help="Which runs."),
     click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
     click.option("--preset", help="Runs that belong together: paper, or a .toml file."),
@@ -271,24 +271,24 @@ def selected(chosen: dict[str, Any]) -> "list[Selection]":
     several |= {"judge": "judges", "success_only": "successes_only"}
     preset = chosen.pop("preset")
     runs = load(preset).runs if preset else ({},)
-    unset = (None, click.core.ParameterSource.DEFAULT)
-    ctx = click.get_current_context()
-    named = {
-        key: value for key, value in chosen.items() if ctx.get_parameter_source(key) not in unset
-    }
+    given = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
+    source = click.get_current_context().get_parameter_source
+    named = {key: value for key, value in chosen.items() if source(key) in given}
     return [
         select(**{several.get(key, key): value for key, value in (chosen | run | named).items()})
         for run in runs
     ]
 
 
+def agreeing(yes: bool) -> Callable[[str], bool]:
+    """Return what asks the user a question, where there is one to ask."""
+    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    return lambda question: not asks or click.confirm(question, err=True)
+
+
 def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
     """Store the requests of a selection, once the user agrees to what is to be sent."""
     from batcher.session import ask
-
-    def agree(question: str) -> bool:
-        asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
-        return not asks or click.confirm(question, err=True)
 
     with app.bar("asking", 1) as bar:
 
@@ -296,8 +296,8 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
             bar.length = total
             bar.update(done - bar.pos)
 
-        made, prices = selected(chosen), app.prices
-        scope = ask(app.store, made, app.pace(), app.say, prices, progress=progress, agree=agree)
+        made, pace, agree = selected(chosen), app.pace(), agreeing(yes)
+        scope = ask(app.store, made, pace, app.say, app.prices, progress=progress, agree=agree)
     if scope is None:
         raise click.Abort
     return scope
@@ -306,14 +306,14 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
 def finish(
     app: App, scope: "Scope", *, poll: float, max_age: float, no_wait: bool, keep_remote: bool
 ) -> None:
-    """Move a scope on, print the scores, and end with the exit code that fits."""
-    from batcher.report import headline
+    """Move a scope on, print the scores (or the drift), and end with the exit code that fits."""
+    from batcher.report import headline, metric
     from batcher.session import conclude, move_on
 
     how = {"wait": not no_wait, "keep_remote": keep_remote}
     standing = move_on(app.store, scope, app.pace(poll, max_age), app.say, app.prices, **how)
     with app.store.reading() as con:
-        table = headline(con)
+        table = headline(con) if scope.again is None else metric(con, "drift")
     app.show(table, "table")
     conclude(app.store, scope, standing)
 
@@ -385,6 +385,41 @@ def submit(
 
 
 @main.command()
+@selection
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.02,
+    show_default=True,
+    help="How many of the answered prompts, from 0 to 1.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Which ones are drawn.")
+@click.option(
+    "--again",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Names the round; what a round has asked it does not ask again.",
+)
+@waiting
+@yes
+@click.pass_obj
+def recheck(app: App, /, yes: bool, share: float, seed: int, again: int, **chosen: Any) -> None:
+    """Ask a sample of the answered prompts again, and report which verdicts flip."""
+    from batcher.recheck import Draw
+    from batcher.session import ask_again
+
+    waits = {name: chosen.pop(name) for name in ("no_wait", "poll", "max_age", "keep_remote")}
+    made, how = selected(chosen), Draw(share, seed, again)
+    with app.working():
+        pace, agree = app.pace(), agreeing(yes)
+        scope = ask_again(app.store, made, how, pace, app.say, app.prices, agree=agree)
+        if scope is None:
+            raise click.Abort
+        finish(app, scope, **waits)
+
+
+@main.command()
 @click.argument("batch_ids", nargs=-1)
 @waiting
 @spending
@@ -443,6 +478,29 @@ def report(app: App, metric: str | None, form: str, output: Path | None) -> None
     with app.store.reading() as con:
         table = reports.metric(con, metric) if metric else reports.headline(con)
     app.show(table, form, output)
+
+
+@main.group(name="cache")
+def cache_() -> None:
+    """Look into the answer cache."""
+
+
+@cache_.command()
+@click.argument("trajectory")
+@click.argument("step", type=click.IntRange(min=0))
+@selection
+@shown_as
+@click.pass_obj
+def explain(app: App, /, trajectory: str, step: int, form: str, **chosen: Any) -> None:
+    """Tell why what is asked about a STEP of a TRAJECTORY hits or misses the answer cache."""
+    from batcher import explain as explaining
+
+    found = [
+        one
+        for made in selected(chosen)
+        for one in explaining.explain(app.store, made, trajectory, step)
+    ]
+    app.show(explaining.table(found), form)
 
 
 @main.command()

@@ -21,10 +21,14 @@ LINES_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose prompts are meant: some selections', those of some batches, or (neither) everyone's."""
+    """Whose prompts are meant: some selections', those of some batches, or (neither) everyone's.
+
+    With ``again``, the number of a round, those that ask the selection's prompts again.
+    """
 
     selections: tuple[Selection, ...] = ()
     batch_ids: tuple[str, ...] | None = None
+    again: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,9 @@ def make_scope(con: Connection, scope: Scope) -> None:
                 chosen.repeats,
             ],
         )
+    if scope.again is not None:
+        again = f"create or replace temp table scope as {_QUERIES['asked_again']}"
+        con.execute(again, [scope.again])
 
 
 def _add(con: Connection, query: str, values: list[object]) -> None:

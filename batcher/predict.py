@@ -26,10 +26,14 @@ def predict(store: Store, *, anew: bool = False) -> int:
         with store.writing() as con:
             con.execute("delete from readings")
             con.execute("delete from predictions")
+            con.execute("delete from recheck_verdicts")
     with store.writing() as con, cursor(con) as rows:
         load(con, "readings", _readings(rows))
     with store.writing() as con, cursor(con) as rows:
-        return load(con, "predictions", _predictions(rows))
+        made = load(con, "predictions", _predictions(rows))
+    with store.writing() as con, cursor(con) as rows:
+        load(con, "recheck_verdicts", _recheck_verdicts(rows))
+    return made
 
 
 def _readings(con: Connection) -> Iterator[dict[str, object]]:
@@ -66,6 +70,28 @@ def _predictions(con: Connection) -> Iterator[dict[str, object]]:
                     "judge": judge,
                     "repeat": repeat,
                     **_columns(verdict),
+                }
+
+
+def _recheck_verdicts(con: Connection) -> Iterator[dict[str, object]]:
+    con.execute(_QUERIES["unpredicted_rechecks"])
+    while rows := con.fetchmany(_ROWS):
+        for number, prompt_hash, *who, answer, n_shown, targets, positions, first, again in rows:
+            trajectory_id, strategy, digest, gold, judge, repeat = who
+            both = (read(answer, text, tuple(positions), n_shown) for text in (first, again))
+            for step_index, earlier, later in zip(targets, *both, strict=True):
+                yield {
+                    "round": number,
+                    "prompt_hash": prompt_hash,
+                    "trajectory_id": trajectory_id,
+                    "step_index": step_index,
+                    "strategy": strategy,
+                    "strategy_digest": digest,
+                    "gold": gold,
+                    "judge": judge,
+                    "repeat": repeat,
+                    "first_redundant": earlier.is_redundant,
+                    "again_redundant": later.is_redundant,
                 }
 
 

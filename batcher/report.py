@@ -20,7 +20,7 @@ __all__ = ["FORMS", "Table", "metric", "metrics", "render", "table2"]
 #: What the rows of one block have in common, in views of what judges said.
 _SETTING = ("label_set", "strategy", "strategy_digest", "gold", "judge", "repeat")
 #: Columns of fractions, by a word of their name.
-_SHARE = re.compile(r"(^|_)(score|coverage|precision|recall|f1|accuracy|agreement|share)(_|$)")
+_SHARE = re.compile(r"(^|_)(score|coverage|precision|recall|f1|accuracy|agreement|share|rate)(_|$)")
 #: The paper's order; others follow by name.
 _DOMAINS = {"airline": "Airline", "retail": "Retail", "telecom": "Telecom"}
 _STRATEGIES = ("one_to_one", "window_to_one", "all_to_all")

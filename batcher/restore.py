@@ -57,7 +57,7 @@ def announce(con: Connection, database: Path, batch_id: str) -> str | None:
     if bare and bare[0]:
         return (
             "it is not at the provider, and the bodies of its prompts went with a lost database; "
-            "import the trajectories again, and `needless run` asks anew"
+            "import the trajectories again, and `needless run` (or `recheck`) asks anew"
         )
     journal.announce(con, database, batch_id)
     return None

@@ -17,6 +17,7 @@ from batcher.ledger import Scope, resolve, tally
 from batcher.offline import JUDGES
 from batcher.prices import Prices
 from batcher.providers import connect, module_of
+from batcher.recheck import Draw, draw
 from batcher.restore import restore
 from batcher.resume import Pace, Standing, advance
 from batcher.selection import Selection
@@ -67,7 +68,40 @@ def ask(
     for chosen in selections:
         expand(store, chosen, now=pace.now, progress=progress)
     scope = Scope(selections=tuple(selections))
-    for one in due_bills(store, scope, pace.now(), prices or Prices()):
+    return scope if _agreed(store, scope, pace.now(), prices, agree) else None
+
+
+def ask_again(
+    store: Store,
+    selections: Sequence[Selection],
+    how: Draw,
+    pace: Pace,
+    say: Say,
+    prices: Prices | None = None,
+    *,
+    agree: Callable[[str], bool],
+) -> Scope | None:
+    """Store what asks a sample of answered prompts again; None when ``agree`` says no to it."""
+    for judge in dict.fromkeys(judge for chosen in selections for judge in chosen.judges):
+        connect(judge.provider, "", judge.mode)
+    drawn = draw(store, selections, how, pace.now())
+    say(
+        f"round {how.number} asks {drawn.drawn} of {drawn.answered} answered prompts again, "
+        f"{drawn.new} of them newly drawn"
+    )
+    scope = Scope(selections=tuple(selections), again=how.number)
+    return scope if _agreed(store, scope, pace.now(), prices, agree) else None
+
+
+def _agreed(
+    store: Store,
+    scope: Scope,
+    now: datetime,
+    prices: Prices | None,
+    agree: Callable[[str], bool],
+) -> bool:
+    """Tell whether the user agrees to each part of what is due in a scope and costs something."""
+    for one in due_bills(store, scope, now, prices or Prices()):
         price = "at a price that is not known"
         if one.dollars is not None:
             price = f"about {dollars(one.dollars.likely)}, at most {dollars(one.dollars.high)}"
@@ -76,8 +110,8 @@ def ask(
             f"{one.provider}:{one.model} ({one.mode}; {price})?"
         )
         if not agree(question):
-            return None
-    return scope
+            return False
+    return True
 
 
 def scope_of(store: Store, batch_ids: Sequence[str]) -> Scope:
@@ -109,7 +143,10 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
         counts = tally(con, scope)
     total = sum(counts.values())
     if missing := total - counts.get("answered", 0):
-        why = standing.over_budget or "`needless report coverage` tells why"
+        why = "`needless report coverage` tells why"
+        if scope.again is not None:
+            why = "`needless report drift` counts the others"
+        why = standing.over_budget or why
         raise Unanswered(f"{missing} of {total} prompts have no answer that can be read; {why}")
 
 

@@ -56,9 +56,14 @@ def test_every_command_is_explained(name: str) -> None:
 def test_every_flag_is_explained(name: str) -> None:
     """Each way to write a flag is on the page of the command line."""
     command = main.commands[name]
+    below = command.commands.values() if isinstance(command, click.Group) else ()
 
-    assert command.help
-    for parameter in [*main.params, *command.params]:
+    assert all(one.help for one in (command, *below))
+    for parameter in [
+        *main.params,
+        *command.params,
+        *(flag for one in below for flag in one.params),
+    ]:
         if isinstance(parameter, click.Option):
             for flag in (*parameter.opts, *parameter.secondary_opts):
                 assert is_named(flag, PAGES["command-line.md"]), flag
@@ -184,10 +189,10 @@ def test_the_readme_links_to_every_page() -> None:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The bundled sample, judged by every offline judge, and by one with the ground truth."""
+    """The bundled sample, judged by every offline judge, one with gold; some of it rechecked."""
     path = tmp_path_factory.mktemp("docs") / "sample.duckdb"
-    for more in ([], ["--judge", "offline:rules", "--gold"]):
-        done = CliRunner().invoke(main, ["--db", str(path), "run", *more])
+    for words in (["run"], ["run", "--judge", "offline:rules", "--gold"], ["recheck"]):
+        done = CliRunner().invoke(main, ["--db", str(path), *words])
         assert done.exit_code == 0, done.output
     return Store(path)
 

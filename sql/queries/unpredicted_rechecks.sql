@@ -1,0 +1,42 @@
+-- The requests whose prompt was asked again and has a readable answer both times, and which have no
+-- recheck verdict yet: once a round. Of several readable answers to one prompt the first one counts.
+with first_read as (
+    select
+        responses.prompt_hash,
+        arg_min(responses.text, (responses.received_at, responses.custom_id)) as text
+    from responses
+    join readings using (batch_id, custom_id)
+    semi join (
+        select prompt_hash from rechecks union all select again_hash from rechecks
+    ) as wanted using (prompt_hash)
+    where readings.state = 'ok'
+    group by responses.prompt_hash
+)
+select
+    rechecks.round,
+    replace(rechecks.prompt_hash::varchar, '-', '') as prompt_hash,
+    requests.trajectory_id,
+    requests.strategy,
+    requests.strategy_digest,
+    requests.gold,
+    requests.judge,
+    requests.repeat,
+    requests.answer,
+    requests.n_shown,
+    requests.targets,
+    requests.positions,
+    original.text as first_text,
+    again.text as again_text
+from rechecks
+join requests using (prompt_hash)
+join first_read as original on original.prompt_hash = rechecks.prompt_hash
+join first_read as again on again.prompt_hash = rechecks.again_hash
+left join recheck_verdicts as known
+    on known.round = rechecks.round
+    and known.prompt_hash = rechecks.prompt_hash
+    and known.trajectory_id = requests.trajectory_id
+    and known.step_index = requests.targets[1]
+    and known.strategy_digest = requests.strategy_digest
+    and known.gold = requests.gold
+    and known.judge = requests.judge
+where known.round is null
