@@ -28,6 +28,9 @@ TEMPLATES: dict[str, tuple[float, float, float]] = {
 }
 _OTHER = (20, 60, 300)
 
+#: Answer forms whose prompts share long beginnings, which a vendor may charge for keeping.
+_SHARING = ("kind", "evidence", "findings")
+
 #: Models that think before they answer unless told not to, and what that adds. A guess that the
 #: first ten answers replace.
 _THINKS = re.compile(r"^(o\d|gpt-5(-mini|-nano|-pro)?$)")
@@ -42,7 +45,8 @@ class Outlook:
     """What to expect of a prompt.
 
     ``input_factor`` is tokens billed for one of our own count, ``cached_share`` the part of them
-    read from the provider's prompt cache; the rest are output tokens.
+    read from the provider's prompt cache and ``write_share`` the part written into it;
+    ``may_write`` says that all of them might be. The rest are output tokens.
     """
 
     low: float
@@ -51,6 +55,8 @@ class Outlook:
     input_factor: float = 1.0
     input_margin: float = _UNKNOWN_VOCABULARY
     cached_share: float = 0.0
+    write_share: float = 0.0
+    may_write: bool = False
     n_seen: int = 0
 
 
@@ -73,16 +79,18 @@ class Outlooks:
     def __init__(self, con: Connection) -> None:
         self._seen = {
             (row[0], row[1]): Outlook(
-                low=row[5],
-                likely=row[6],
-                high=row[7],
+                low=row[6],
+                likely=row[7],
+                high=row[8],
                 input_factor=row[3] or 1.0,
                 input_margin=1.0,
                 cached_share=min(1.0, row[4] or 0.0),
+                write_share=row[5] or 0.0,
+                may_write=bool(row[5]),
                 n_seen=row[2],
             )
             for row in con.execute(
-                "select judge, strategy, n_answers, input_factor, cached_share, "
+                "select judge, strategy, n_answers, input_factor, cached_share, write_share, "
                 "output_low, output_likely, output_high from observed_usage"
             ).fetchall()
         }
@@ -101,7 +109,11 @@ class Outlooks:
             low, likely, high = (
                 some + more for some, more in zip((low, likely, high), _THOUGHT, strict=True)
             )
-        return Outlook(low, likely, high, input_margin=1.05 if is_exact else _UNKNOWN_VOCABULARY)
+        return Outlook(
+            *(low, likely, high),
+            input_margin=1.05 if is_exact else _UNKNOWN_VOCABULARY,
+            may_write=answer in _SHARING and judge.startswith("anthropic:"),
+        )
 
 
 def bill(
@@ -117,29 +129,34 @@ def bill(
     """Return what one prompt will cost, or None where the model's price is not known.
 
     Low: all that it shares with its neighbour is read from the provider's cache, and the answer is
-    short. Likely: as before. High: nothing is cached, and the answer is long.
+    short. Likely: as before. High: nothing is read from a cache, all is written into one where that
+    can be, and the answer is long.
     """
     tokens = n_input_tokens * outlook.input_factor
+    most = tokens * outlook.input_margin
+    shared = max(n_shared_tokens, tokens * outlook.cached_share)
+    written = tokens * outlook.write_share
     cases = (
-        (tokens, max(n_shared_tokens, tokens * outlook.cached_share), outlook.low),
-        (tokens, tokens * outlook.cached_share, outlook.likely),
-        (tokens * outlook.input_margin, 0, outlook.high),
+        (tokens, shared, 0.0, outlook.low),
+        (tokens, tokens * outlook.cached_share, written, outlook.likely),
+        (most, 0.0, most if outlook.may_write else 0.0, outlook.high),
     )
-    found = [
-        prices.cost(
+    found: list[float] = []
+    for size, cached, kept, out in cases:
+        one = prices.priced(
             provider,
             model,
             mode,
             at,
             input_tokens=round(size),
             cached_tokens=round(cached),
+            write_1h_tokens=round(kept),
             output_tokens=round(out),
         )
-        for size, cached, out in cases
-    ]
+        if one is None:
+            return None
+        found.append(one.usd)
     low, likely, high = found
-    if low is None or likely is None or high is None:
-        return None
     return Dollars(min(low, likely), likely, max(high, likely))
 
 

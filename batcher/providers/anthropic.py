@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from batcher import messages as wire
 from batcher.judge import Judge
 from batcher.lines import ends_well
+from batcher.marks import mark
 from batcher.providers.base import Batch, Builder, Limits, Poll, Prompt, Reply
 from cache.errors import InDoubt, NotVisible, Refused, Unreachable
 from cache.hashing import digest
@@ -84,6 +85,7 @@ class Anthropic:
         requests: list[Any] = [
             {"custom_id": prompt.custom_id, "params": json.loads(prompt.body)} for prompt in prompts
         ]
+        mark([request["params"] for request in requests])
         with _translated("create"):
             made = self._client.with_options(timeout=300.0).messages.batches.create(
                 requests=requests
