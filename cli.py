@@ -67,7 +67,7 @@ class App:
         """The time, in UTC."""
         return datetime.now(UTC)
 
-    def pace(self, first: float = 15.0, max_age: float = 26.0) -> "Pace":
+    def pace(self, first: float = 15.0, max_age: float = 26.0, when: str = "now") -> "Pace":
         """Real time; every patience is a multiple of the first pause between two looks."""
         from batcher.resume import Pace
 
@@ -79,6 +79,7 @@ class App:
             doubt=timedelta(seconds=first * 8),
             grace=timedelta(seconds=first * 20),
             max_age=timedelta(hours=max_age),
+            off_peak=when == "off-peak",
         )
 
     def say(self, text: str) -> None:
@@ -215,6 +216,13 @@ class Money(click.ParamType[float]):
         return dollars
 
 
+when = click.option(
+    "--when",
+    type=click.Choice(["now", "off-peak"]),
+    default="now",
+    show_default=True,
+    help="Let live calls wait for a provider's cheap hours.",
+)
 spending = options(
     click.option("--max-cost", type=Money(), help="What this database may cost in all, or none."),
     click.option("--allow-unpriced", is_flag=True, help="Also send what has no known price."),
@@ -304,14 +312,22 @@ def asked(app: App, yes: bool, chosen: dict[str, Any]) -> "Scope":
 
 
 def finish(
-    app: App, scope: "Scope", *, poll: float, max_age: float, no_wait: bool, keep_remote: bool
+    app: App,
+    scope: "Scope",
+    *,
+    poll: float,
+    max_age: float,
+    no_wait: bool,
+    keep_remote: bool,
+    when: str = "now",
 ) -> None:
     """Move a scope on, print the scores (or the drift), and end with the exit code that fits."""
     from batcher.report import headline, metric
     from batcher.session import conclude, move_on
 
     how = {"wait": not no_wait, "keep_remote": keep_remote}
-    standing = move_on(app.store, scope, app.pace(poll, max_age), app.say, app.prices, **how)
+    pace = app.pace(poll, max_age, when)
+    standing = move_on(app.store, scope, pace, app.say, app.prices, **how)
     with app.store.reading() as con:
         table = headline(con) if scope.again is None else metric(con, "drift")
     app.show(table, "table")
@@ -354,6 +370,7 @@ def plan(app: App, /, form: str, as_json: bool, **chosen: Any) -> None:
 @main.command()
 @selection
 @waiting
+@when
 @spending
 @yes
 @click.pass_obj
@@ -361,7 +378,8 @@ def run(
     app: App, /, yes: bool, max_cost: float | None, allow_unpriced: bool, **chosen: Any
 ) -> None:
     """Ask, wait, and report: the whole way from trajectories to scores."""
-    waits = {name: chosen.pop(name) for name in ("no_wait", "poll", "max_age", "keep_remote")}
+    names = ("no_wait", "poll", "max_age", "keep_remote", "when")
+    waits = {name: chosen.pop(name) for name in names}
     with app.working():
         app.cap(max_cost, allow_unpriced)
         finish(app, asked(app, yes, chosen), **waits)
@@ -422,6 +440,7 @@ def recheck(app: App, /, yes: bool, share: float, seed: int, again: int, **chose
 @main.command()
 @click.argument("batch_ids", nargs=-1)
 @waiting
+@when
 @spending
 @click.pass_obj
 def resume(

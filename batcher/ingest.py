@@ -12,7 +12,7 @@ from datetime import datetime
 
 from batcher.ledger import lines, note
 from batcher.prices import Prices
-from batcher.providers.base import Batch, Poll, Provider, Reply
+from batcher.providers.base import Batch, Poll, Prompt, Provider, Reply
 from batcher.queues import learn_queue_limit
 from cache.bulk import load
 from cache.errors import NotOurs
@@ -33,6 +33,7 @@ def ingest(
     poll: Poll,
     now: Callable[[], datetime],
     prices: Prices | None = None,
+    may_call: Callable[[], bool] = lambda: True,
 ) -> None:
     """Fetch the results of an ended batch and store them, then close the batch.
 
@@ -40,6 +41,7 @@ def ingest(
     batch stays open. Raises ``NotOurs`` when all of them are another batch's. A batch that failed
     as a whole closes as ``refused``: its prompts are due again, with no attempt used up.
 
+    Live calls are made while ``may_call`` says so; with some left the batch stays open.
     Lines of a batch are priced by the time it was made, live answers by the time they came.
     """
     prices = prices or Prices()
@@ -51,11 +53,23 @@ def ingest(
             note(con, batch.batch_id, "refused", now(), detail)
         return
     remote_id = batch.remote_id or batch.token
-    replies = provider.fetch(remote_id, lines(store, batch.batch_id))
+    left = False
+
+    def pending() -> Iterator[Prompt]:
+        nonlocal left
+        for prompt in lines(store, batch.batch_id):
+            if not may_call():
+                left = True
+                return
+            yield prompt
+
+    replies = provider.fetch(remote_id, pending())
     if provider.answers_live:
         for some in _lots(replies, now):
             with store.writing() as con:
                 _store(con, batch, some, now(), prices)
+        if left:
+            return
         with store.writing() as con:
             _close(con, batch, poll, now())
         return

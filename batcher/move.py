@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from batcher.hours import cheap_from
 from batcher.ingest import ingest
 from batcher.ledger import OpenBatch, note
 from batcher.pace import Pace
@@ -25,6 +26,7 @@ class Standing:
     held_back: bool = False
     changed: bool = False
     over_budget: str = ""
+    waits: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -48,6 +50,10 @@ class Mover:
         """Move one batch on; return its status. Raises ``MissingKey`` and ``Refused``."""
         batch = one.batch
         provider = self.connect(batch.provider, batch.base_url, batch.mode)
+        if provider.answers_live and not self.pace.may_call(batch.provider):
+            cheap = cheap_from(batch.provider, self.pace.now())
+            self.standing.waits.append(f"{batch.provider} is asked from {cheap:%a %H:%M} UTC on")
+            return one.status
         if is_doubtful(one.status):
             found = self._settled(provider, one)
             if found is not None:
@@ -116,7 +122,15 @@ class Mover:
                 return self._park(one, self._stuck(one, poll), since=batch.created_at)
             return poll.status
         try:
-            ingest(self.store, provider, batch, poll, self.pace.now, self.prices)
+            ingest(
+                self.store,
+                provider,
+                batch,
+                poll,
+                self.pace.now,
+                self.prices,
+                may_call=lambda: self.pace.may_call(batch.provider),
+            )
         except Unreachable as error:
             self.say(f"{batch.batch_id}: its results cannot be had now: {error}")
             return poll.status

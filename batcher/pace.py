@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from batcher.hours import is_peak
 from batcher.submit import DOUBT
 
 #: A batch unknown to its provider may be one that its servers have not all heard of yet.
@@ -18,7 +19,10 @@ MAX_AGE = timedelta(hours=26)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What the hour is, how to sleep, how long between two looks, and how long to be patient."""
+    """What the hour is, how to sleep, how long between two looks, and how long to be patient.
+
+    With ``off_peak``, live calls wait for the cheap hours of providers that have some.
+    """
 
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
@@ -28,6 +32,11 @@ class Pace:
     doubt: timedelta = DOUBT
     grace: timedelta = GRACE
     max_age: timedelta = MAX_AGE
+    off_peak: bool = False
+
+    def may_call(self, provider: str) -> bool:
+        """Tell whether a provider may be called now, as far as its price of the hour goes."""
+        return not self.off_peak or not is_peak(provider, self.now())
 
     def pauses(self) -> Callable[[bool], float]:
         """Return a function that gives the next pause; it starts anew after a change."""

@@ -10,6 +10,7 @@ import sql
 from batcher.budget import Budget, budget
 from batcher.estimate import Dollars, Outlook, Outlooks, bill, list_price
 from batcher.expand import Asker, trajectories
+from batcher.hours import PEAKS, cheap_from
 from batcher.judge import Judge
 from batcher.pack import ENVELOPE
 from batcher.prefix import Neighbours
@@ -115,6 +116,7 @@ def plan(
             outlook = outlooks.of(name, strategy, answer, is_exact=exact)
             shown = f"{strategy} +gold" if gold else strategy
             line = lines[name, strategy, gold] = Line(judges[name], shown, outlook)
+            line.off_peak = 0.0 if judges[name].provider in PEAKS else None
         _count(line, prices, now, *request)
     is_exact = all(asker.is_exact for asker in askers)
     return Plan(len(ids), tuple(lines.values()), is_exact, purse)
@@ -169,6 +171,10 @@ def _count(
     line.shared_tokens += round(shared * line.outlook.input_factor)
     price = bill(prices, judge.provider, judge.model, judge.mode, now, line.outlook, tokens, shared)
     line.dollars = None if line.dollars is None or price is None else line.dollars + price
+    if judge.provider in PEAKS and line.off_peak is not None:
+        cheap = cheap_from(judge.provider, now)
+        rest = bill(prices, judge.provider, judge.model, judge.mode, cheap, line.outlook, tokens)
+        line.off_peak = None if rest is None else line.off_peak + rest.likely
     line.live = None if line.live is None or alone is None else line.live + alone
 
 

@@ -44,6 +44,7 @@ def advance(
     pause = pace.pauses()
     problems: dict[str, None] = {}  # each told once
     halted: set[str] = set()
+    waits: set[str] = set()
     if collect:
         predict(store)  # what is answered already needs no batch
     while True:
@@ -60,6 +61,10 @@ def advance(
             predict(store)  # what came in before a Ctrl-C is read all the same
             raise
         problems |= dict.fromkeys(standing.problems)
+        for sentence in standing.waits:
+            if sentence not in waits:
+                say(sentence)
+        waits.update(standing.waits)
         standing.problems = list(problems)
         standing.over_budget = prepared.over_budget
         if collect and standing.changed:
