@@ -22,6 +22,7 @@ from cache.bulk import load, load_bodies
 from cache.hashing import Identity, canonical, digest
 from cache.records import Trajectory
 from cache.store import ROW_GROUP, Connection, Store
+from prompts.answers import schema_name
 from prompts.render import Chat, record, render
 from prompts.scopes import SCOPES
 from prompts.strategy import Strategy
@@ -50,6 +51,7 @@ class Request:
     targets: tuple[int, ...]
     positions: tuple[int, ...]
     prompt_hash: str
+    evidence: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ class Asker:
         for side in self._sides:
             for strategy in selection.strategies:
                 excerpts = SCOPES[strategy.scope](trajectory, strategy.k, strategy.k_unit)
-                for number, excerpt in enumerate(excerpts):
+                for place, excerpt in enumerate(excerpts):
+                    number = place if excerpt.number is None else excerpt.number
                     chat = render(strategy, recording, excerpt, gold=selection.gold)
                     yield from self._of(side, trajectory, strategy, number, chat)
 
@@ -124,6 +127,7 @@ class Asker:
                 targets=chat.excerpt.targets,
                 positions=chat.excerpt.positions,
                 prompt_hash=side.identity.prompt_hash(body, repeat),
+                evidence=chat.excerpt.evidence,
             )
             yield Asked(request, side.judge, side.make, n_tokens, body)
 
@@ -244,7 +248,7 @@ def _known(con: Connection, names: list[str]) -> dict[str, int]:
 @lru_cache
 def _settings(judge: Judge, answer: str) -> str:
     """Digest what a model takes or refuses whatever is asked: parameters and answer form."""
-    return digest(canonical([judge.sent_params, answer]))
+    return digest(canonical([judge.sent_params, schema_name(answer)]))
 
 
 def _prompt_rows(chunk: Iterable[Asked], now: datetime) -> Iterator[dict[str, object]]:

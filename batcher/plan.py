@@ -21,7 +21,7 @@ from cache.store import Store
 _PLAN = sql.read("queries")["plan"]
 
 #: Output tokens a template answer takes, by answer form; reasoning models take more.
-ANSWER_TOKENS = {"verdict": 40, "positions": 60}
+ANSWER_TOKENS = {"verdict": 40, "positions": 60, "kind": 50, "evidence": 50, "findings": 180}
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,8 @@ def test_the_readme_links_to_every_page() -> None:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The bundled sample, judged by every offline judge, and by one with the ground truth."""
     path = tmp_path_factory.mktemp("docs") / "sample.duckdb"
-    for more in ([], ["--judge", "offline:rules", "--gold"]):
+    later = [part for name in ("classify", "retrieve", "detect") for part in ("--strategy", name)]
+    for more in ([], ["--judge", "offline:rules", "--gold"], later):
         done = CliRunner().invoke(main, ["--db", str(path), "run", *more])
         assert done.exit_code == 0, done.output
     return Store(path)
