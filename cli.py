@@ -536,10 +536,13 @@ def query(app: App, statement: str, form: str) -> None:
 
 @main.command()
 @click.argument("folder", type=FOLDER)
+@click.option("--release", is_flag=True, help="Result files for the public release's evaluator.")
 @click.pass_obj
-def export(app: App, folder: Path) -> None:
-    """Write every table to FOLDER as Parquet."""
-    for path in app.store.export(folder):
+def export(app: App, folder: Path, release: bool) -> None:
+    """Write every table to FOLDER as Parquet, or the answers as the public release has them."""
+    from batcher import release_layout
+
+    for path in release_layout.write(app.store, folder) if release else app.store.export(folder):
         click.echo(path)
 
 

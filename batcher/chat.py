@@ -16,7 +16,7 @@ from batcher.judge import Judge
 from batcher.providers.base import Reply
 from cache.errors import UsageError
 from cache.hashing import canonical_bytes
-from prompts.answers import SCHEMAS
+from prompts.answers import SCHEMAS, schema_name
 from prompts.render import Chat
 
 ENDPOINT = "/v1/chat/completions"
@@ -81,11 +81,11 @@ def bodies(judge: Judge, dialect: Dialect | None = None) -> Callable[[Chat], byt
             return {}
         if form == "json_object":
             return {"response_format": {"type": "json_object"}}
-        wanted = {"name": answer, "schema": SCHEMAS[answer], "strict": True}
+        wanted = {"name": schema_name(answer), "schema": SCHEMAS[answer], "strict": True}
         return {"response_format": {"json_schema": wanted, "type": "json_schema"}}
 
     def body(chat: Chat) -> bytes:
-        messages = [system(chat.system), {"content": chat.user, "role": "user"}]
+        messages = [system(chat.system), {"content": "".join(chat.parts), "role": "user"}]
         return canonical_bytes({**fixed, **schema(chat.answer), "messages": messages})
 
     return body

@@ -25,6 +25,9 @@ HISTORY_FROM = 10
 TEMPLATES: dict[str, tuple[float, float, float]] = {
     "verdict": (15, 25, 120),
     "positions": (20, 45, 300),
+    "kind": (30, 40, 80),
+    "evidence": (30, 40, 80),
+    "findings": (10, 120, 600),
 }
 _OTHER = (20, 60, 300)
 

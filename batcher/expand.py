@@ -22,6 +22,7 @@ from cache.bulk import load, load_bodies
 from cache.hashing import Identity, canonical, digest
 from cache.records import Trajectory
 from cache.store import ROW_GROUP, Connection, Store
+from prompts.answers import schema_name
 from prompts.render import Chat, record, render
 from prompts.scopes import SCOPES
 from prompts.strategy import Strategy
@@ -50,6 +51,7 @@ class Request:
     targets: tuple[int, ...]
     positions: tuple[int, ...]
     prompt_hash: str
+    evidence: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Asker:
         self._selection = selection
         self._counters: dict[tuple[str, str], Counter] = {}
         self._counted: dict[tuple[str, str, int], int] = {}  # of the trajectory at hand
+        self._parts: dict[tuple[str, str], int] = {}
         self._sides: list[_Side] = []
         for judge in selection.judges:
             make = builder(judge)
@@ -108,10 +111,12 @@ class Asker:
         selection = self._selection
         recording = record(trajectory)
         self._counted.clear()
+        self._parts.clear()
         for side in self._sides:
             for strategy in selection.strategies:
                 excerpts = SCOPES[strategy.scope](trajectory, strategy.k, strategy.k_unit)
-                for number, excerpt in enumerate(excerpts):
+                for place, excerpt in enumerate(excerpts):
+                    number = place if excerpt.number is None else excerpt.number
                     chat = render(strategy, recording, excerpt, gold=selection.gold)
                     yield from self._of(side, trajectory, strategy, number, chat)
 
@@ -135,6 +140,7 @@ class Asker:
                 targets=chat.excerpt.targets,
                 positions=chat.excerpt.positions,
                 prompt_hash=side.identity.prompt_hash(body, repeat),
+                evidence=chat.excerpt.evidence,
             )
             yield Asked(request, side.judge, side.make, n_tokens, body)
 
@@ -148,8 +154,18 @@ class Asker:
                 self._counters[kind] = Counter(side.vocabulary)
             count = self._counters[kind]
             tokens = count.whole(chat.system) + count(chat.user) + OVERHEAD
+            tokens += sum(self._count_shared(side.vocabulary, part) for part in chat.shared)
             self._counted[*kind, number] = tokens
         return self._counted[*kind, number]
+
+    def _count_shared(self, vocabulary: str, part: str) -> int:
+        """Count what the prompts of a trajectory have in common, once."""
+        if (vocabulary, part) not in self._parts:
+            if (vocabulary, "") not in self._counters:
+                self._counters[vocabulary, ""] = Counter(vocabulary)
+            count = self._counters[vocabulary, ""]
+            self._parts[vocabulary, part] = count(part)
+        return self._parts[vocabulary, part]
 
 
 def trajectories(store: Store, ids: Sequence[str]) -> Iterator[Trajectory]:
@@ -261,7 +277,7 @@ def _known(con: Connection, names: list[str]) -> dict[str, int]:
 @lru_cache
 def _settings(judge: Judge, answer: str) -> str:
     """Digest what a model takes or refuses whatever is asked: parameters and answer form."""
-    return digest(canonical([judge.sent_params, answer]))
+    return digest(canonical([judge.sent_params, schema_name(answer)]))
 
 
 def _prompt_rows(chunk: Iterable[Asked], now: datetime) -> Iterator[dict[str, object]]:

@@ -45,10 +45,15 @@ def bodies(judge: Judge) -> Callable[[Chat], bytes]:
     def system(text: str) -> msgspec.Raw:
         return msgspec.Raw(canonical_bytes([{"text": text, "type": "text"}]))
 
+    def content(chat: Chat) -> object:
+        # Blocks, because a prompt cache of this API ends where a block does.
+        blocks = [{"text": part, "type": "text"} for part in chat.parts]
+        return blocks if chat.shared else chat.user
+
     def body(chat: Chat) -> bytes:
         found: dict[str, object] = {
             "max_tokens": cap,
-            "messages": [{"content": chat.user, "role": "user"}],
+            "messages": [{"content": content(chat), "role": "user"}],
             "model": judge.model,
             "system": system(chat.system),
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from batcher.judge import Judge
 from cache.errors import UsageError
-from cache.records import Message, Step, Trajectory
+from cache.records import Case, Message, Step, Trajectory
 from cache.store import Connection
 from prompts.strategy import Strategy
 
@@ -57,7 +57,10 @@ def trajectory_ids(con: Connection, selection: Selection) -> list[str]:
 
 
 def read(con: Connection, ids: Sequence[str]) -> Iterator[Trajectory]:
-    """Yield the trajectories called ``ids``, in that order, with messages and steps."""
+    """Yield the trajectories called ``ids``, in that order, with messages, steps and cases.
+
+    Cases are those of every label set, each once.
+    """
     wanted = list(ids)
     messages: dict[str, list[Message]] = {name: [] for name in wanted}
     for name, *fields in con.execute(
@@ -74,6 +77,13 @@ def read(con: Connection, ids: Sequence[str]) -> Iterator[Trajectory]:
         [wanted],
     ).fetchall():
         steps[name].append(Step(*fields))
+    cases: dict[str, list[Case]] = {name: [] for name in wanted}
+    for name, step_index, evidence in con.execute(
+        "select distinct trajectory_id, step_index, evidence from cases "
+        "where list_contains($1, trajectory_id) order by all",
+        [wanted],
+    ).fetchall():
+        cases[name].append(Case(step_index, tuple(evidence)))
     rows = con.execute(
         "select trajectory_id, dataset, domain, task_id, objective, policy, gold_actions, success "
         "from trajectories where list_contains($1, trajectory_id)",
@@ -93,4 +103,5 @@ def read(con: Connection, ids: Sequence[str]) -> Iterator[Trajectory]:
             policy=policy,
             gold_actions=gold_actions,
             success=success,
+            cases=tuple(cases[name]),
         )

@@ -59,12 +59,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled step and the evidence an annotator gave for it, as a question can show them.
+
+    The pairs of joint evidence are in ascending order, so that equal evidence is equal.
+    """
+
+    step_index: int
+    evidence: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Trajectory:
     """One run of an agent on one task.
 
     ``gold_actions`` is JSON text: a list of ``{name, arguments, requestor, compare_args}``; an
     empty list is a task whose reference path has no action, None is not known. ``success`` is None
-    when the run carries no verdict.
+    when the run carries no verdict. ``cases`` are those of all label sets, each once, where the
+    trajectory comes from a database that has labels for it.
     """
 
     trajectory_id: str
@@ -80,6 +92,7 @@ class Trajectory:
     gold_actions: str | None = None
     success: bool | None = None
     reward: float | None = None
+    cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ verdict: what cannot be read is ``Unreadable`` and becomes no prediction.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cache.records import KINDS
+from prompts.decoding import Unreadable, decode, shown
+from prompts.findings import Finding, Pair
 
-class Unreadable(ValueError):
-    """The text is not an answer of the asked form; the message says what is wrong."""
+__all__ = ["FINDINGS", "SCHEMAS", "Unreadable", "Verdict", "read", "schema_name", "verdicts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,21 @@ def _object(**properties: object) -> dict[str, object]:
     }
 
 
+_INDICES = {"type": "array", "items": {"type": "integer"}}
+
+# Evidence comes before the kind that it supports: a model writes in this order.
+_FINDINGS = _object(
+    findings={
+        "type": "array",
+        "items": _object(
+            step=_INDICES,
+            evidence=_INDICES,
+            kind={"type": "string", "enum": list(KINDS)},
+            confidence={"type": "number"},
+        ),
+    },
+)
+
 #: answer form: JSON schema of the object a judge must return.
 SCHEMAS: dict[str, dict[str, object]] = {
     "verdict": _object(reason={"type": "string"}, redundant={"type": "boolean"}),
@@ -46,12 +62,43 @@ SCHEMAS: dict[str, dict[str, object]] = {
         reason={"type": "string"},
         redundant_steps={"type": "array", "items": {"type": "integer"}},
     ),
+    "kind": _FINDINGS,
+    "evidence": _FINDINGS,
+    "findings": _FINDINGS,
 }
+
+#: Forms whose answers are findings; the first two are about a step that is known to be redundant.
+FINDINGS = ("kind", "evidence", "findings")
+
+
+def schema_name(form: str) -> str:
+    """Return what a form's schema is called; one schema has one name, or caches would miss."""
+    return "findings" if form in FINDINGS else form
 
 
 def read(form: str, text: str, positions: tuple[int, ...], n_shown: int) -> list[Verdict]:
     """Return one verdict per asked position, in order; raises ``Unreadable``."""
-    return _READERS[form](_answer(text), positions, n_shown)
+    return _READERS[form](decode(text), positions, n_shown)
+
+
+def verdicts(
+    found: Sequence[Finding], positions: tuple[int, ...], pairs: Sequence[Pair]
+) -> list[Verdict]:
+    """Return one verdict per asked position: redundant where a finding names the step.
+
+    ``pairs`` are the messages of the steps at ``positions``. Of several findings the first that
+    can be ranked counts.
+    """
+    named: dict[Pair, Finding] = {}
+    for finding in sorted(found, key=lambda finding: not finding.is_first):
+        if finding.step is not None:
+            named.setdefault(finding.step, finding)
+    return [
+        Verdict(position, True, said.kind, said.evidence, said.confidence, said.slot)
+        if (said := named.get(pair))
+        else Verdict(position, False)
+        for position, pair in zip(positions, pairs, strict=True)
+    ]
 
 
 def _verdict(answer: dict[str, object], positions: tuple[int, ...], n_shown: int) -> list[Verdict]:
@@ -59,7 +106,7 @@ def _verdict(answer: dict[str, object], positions: tuple[int, ...], n_shown: int
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.strip().lower())
     if not isinstance(value, bool):
-        raise Unreadable(f"redundant is {_shown(answer, 'redundant')}, not true or false")
+        raise Unreadable(f"redundant is {shown(answer, 'redundant')}, not true or false")
     return [Verdict(position, value) for position in positions]
 
 
@@ -68,7 +115,7 @@ def _positions(
 ) -> list[Verdict]:
     named = answer.get("redundant_steps")
     if not isinstance(named, list):
-        raise Unreadable(f"redundant_steps is {_shown(answer, 'redundant_steps')}, not a list")
+        raise Unreadable(f"redundant_steps is {shown(answer, 'redundant_steps')}, not a list")
     for number in named:
         if type(number) is not int:
             raise Unreadable(f"redundant_steps holds {json.dumps(number)[:40]}, not a step number")
@@ -82,39 +129,3 @@ _READERS: dict[str, Callable[[dict[str, object], tuple[int, ...], int], list[Ver
     "verdict": _verdict,
     "positions": _positions,
 }
-
-
-def _answer(text: str) -> dict[str, object]:
-    try:
-        return _decode(text)
-    except Unreadable as plain:
-        fenced = re.findall(r"^```[a-zA-Z]*\s*?\n(.*?)^```\s*$", text + "\n", re.DOTALL | re.M)
-        # Behind the judge's own answer nothing follows; a fence that it quotes is talked about.
-        if len(fenced) != 1 or not text.rstrip().endswith("```"):
-            raise plain from None
-        return _decode(fenced[0])
-
-
-def _decode(text: str) -> dict[str, object]:
-    try:
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise Unreadable(f"not one JSON object: {text.strip()[:60]!r}") from error
-    if not isinstance(value, dict):
-        raise Unreadable(f"JSON, but not an object: {text.strip()[:60]!r}")
-    return value
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise Unreadable("the object names a key twice")
-    return found
-
-
-def _no_constant(name: str) -> object:
-    raise Unreadable(f"{name} is not a JSON value")
-
-
-def _shown(answer: dict[str, object], key: str) -> str:
-    return json.dumps(answer[key])[:40] if key in answer else "missing"

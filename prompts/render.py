@@ -19,12 +19,18 @@ from cache.errors import InputError
 from cache.records import Step, Trajectory
 from prompts.scopes import Excerpt
 from prompts.strategy import Strategy
+from prompts.transcript import called, messages, pair, quote, transcript
+
+__all__ = ["Chat", "Recording", "quote", "record", "render"]
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
     """What is put to a judge: two messages and the form of the answer.
 
+    The user's message is the parts of ``shared`` and then ``user``. They are kept apart for
+    providers whose prompt caches want to be told where a part that others share ends: the first is
+    the same in a domain, all of them are in a trajectory.
     ``excerpt`` and ``gold_actions`` (JSON text, None when not shown) say the same without words,
     for judges that are programs.
     """
@@ -34,24 +40,28 @@ class Chat:
     answer: str
     excerpt: Excerpt
     gold_actions: str | None
+    shared: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The user's message in its parts, which simply follow each other."""
+        return (*(f"{part}\n\n" for part in self.shared), self.user)
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A trajectory's texts, quoted once and used in all its prompts.
 
-    ``steps`` maps a step index to the step's text without its number.
+    ``steps`` maps a step index to the step's text without its number; ``transcript`` is all
+    messages, each under its index.
     """
 
     objective: str
     gold: str
     gold_actions: str | None
     steps: Mapping[int, str]
-
-
-def quote(text: str) -> str:
-    """Return ``text`` with every line, by any notion of a line break, behind ``| ``."""
-    return "\n".join(f"| {line}" for line in text.splitlines()) or "|"
+    policy: str
+    transcript: str
 
 
 def record(trajectory: Trajectory) -> Recording:
@@ -64,12 +74,19 @@ def record(trajectory: Trajectory) -> Recording:
         seen.add(step.call_index)
         steps[step.step_index] = _step_text(step, says)
     actions = trajectory.gold_actions
-    return Recording(quote(trajectory.objective), _gold_text(actions), actions, steps)
+    return Recording(
+        objective=quote(trajectory.objective),
+        gold=_gold_text(actions),
+        gold_actions=actions,
+        steps=steps,
+        policy=quote(trajectory.policy),
+        transcript=transcript(trajectory),
+    )
 
 
 def render(strategy: Strategy, recording: Recording, excerpt: Excerpt, *, gold: bool) -> Chat:
     """Return the chat for one excerpt; raises ``InputError`` naming a template that fails."""
-    system, user = _templates(strategy)
+    system, templates = _templates(strategy)
     shown = recording.steps
     if strategy.scope == "step":
         text = shown[excerpt.shown[0].step_index]
@@ -77,18 +94,26 @@ def render(strategy: Strategy, recording: Recording, excerpt: Excerpt, *, gold: 
         text = "\n".join(
             f"[{at}] {shown[step.step_index]}" for at, step in enumerate(excerpt.shown, 1)
         )
+    targets = [messages(pair(excerpt.shown[at - 1])) for at in excerpt.positions]
+    values = {
+        "objective": recording.objective,
+        "gold": recording.gold if gold else "",
+        "excerpt": text,
+        "positions": excerpt.positions,
+        "policy": recording.policy,
+        "transcript": recording.transcript,
+        "targets": targets,
+        "evidence": messages(excerpt.evidence or ()),
+    }
     try:
+        *shared, user = (template.render(values).strip() for template in templates)
         return Chat(
             system=system,
-            user=user.render(
-                objective=recording.objective,
-                gold=recording.gold if gold else "",
-                excerpt=text,
-                positions=excerpt.positions,
-            ).strip(),
+            user=user,
             answer=strategy.answer,
             excerpt=excerpt,
             gold_actions=recording.gold_actions if gold else None,
+            shared=tuple(shared),
         )
     except TemplateError as error:
         raise InputError(f"strategy {strategy.name}, user template: {error}") from error
@@ -98,8 +123,7 @@ def _step_text(step: Step, says: str) -> str:
     who = "agent" if step.player == "assistant" else "user"
     if step.tool is None:
         return f"{who} says\n{quote(says)}"
-    # A tool's name is the agent's word too, and may be a whole sentence.
-    lines = [f"{who} calls", quote(f"{step.tool} {step.arguments or '{}'}")]
+    lines = [f"{who} calls", called(step)]
     if says:
         lines[:0] = [f"{who} says", quote(says)]
     if step.result_index is None:
@@ -124,7 +148,8 @@ def _gold_text(gold_actions: str | None) -> str:
 
 
 @lru_cache
-def _templates(strategy: Strategy) -> tuple[str, Template]:
+def _templates(strategy: Strategy) -> tuple[str, tuple[Template, ...]]:
+    """Return the system text, and the templates of the user's message in their order."""
     environment = SandboxedEnvironment(
         undefined=StrictUndefined,
         loader=ChoiceLoader([FileSystemLoader(folder) for folder in strategy.folders]),
@@ -134,6 +159,7 @@ def _templates(strategy: Strategy) -> tuple[str, Template]:
     )
     try:
         system = environment.from_string(strategy.system).render().strip()
-        return system, environment.from_string(strategy.user)
+        parts = (*strategy.shared, strategy.user)
+        return system, tuple(environment.from_string(part) for part in parts)
     except TemplateError as error:
         raise InputError(f"strategy {strategy.name}, template: {error}") from error

@@ -10,10 +10,16 @@ from cache.records import Step, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Steps ``shown`` in order, of which those at ``positions`` (1-based) are asked about."""
+    """Steps ``shown`` in order, of which those at ``positions`` (1-based) are asked about.
+
+    ``evidence`` is given with the target where a case is asked about. ``number`` tells the excerpts
+    of one trajectory apart where their order cannot: labels may be added between two runs.
+    """
 
     shown: tuple[Step, ...]
     positions: tuple[int, ...]
+    evidence: tuple[int, ...] | None = None
+    number: int | None = None
 
     @property
     def targets(self) -> tuple[int, ...]:
@@ -51,9 +57,25 @@ def _trajectory(trajectory: Trajectory, k: int, k_unit: str) -> Iterator[Excerpt
         yield Excerpt(trajectory.steps, positions)
 
 
+def _case(trajectory: Trajectory, k: int, k_unit: str) -> Iterator[Excerpt]:
+    position = {step.step_index: at for at, step in enumerate(trajectory.steps, 1)}
+    for case in trajectory.cases:
+        at = position[case.step_index]
+        yield Excerpt(trajectory.steps, (at,), case.evidence, case.step_index)
+
+
+def _labelled_step(trajectory: Trajectory, k: int, k_unit: str) -> Iterator[Excerpt]:
+    labelled = {case.step_index for case in trajectory.cases}
+    for at, step in enumerate(trajectory.steps, 1):
+        if step.step_index in labelled:
+            yield Excerpt(trajectory.steps, (at,), number=step.step_index)
+
+
 #: scope name: the excerpts of a trajectory, in order of their targets.
 SCOPES: dict[str, Callable[[Trajectory, int, str], Iterator[Excerpt]]] = {
     "step": _step,
     "window": _window,
     "trajectory": _trajectory,
+    "labelled_step": _labelled_step,
+    "case": _case,
 }

@@ -20,9 +20,20 @@ DEFAULT = ("one_to_one", "window_to_one", "all_to_all")
 RENDERING = 1
 
 
+#: Answer forms that fit only some scopes: findings are stored by the step or list asked about.
+_FITS = {
+    "kind": ("case", "labelled_step"),
+    "evidence": ("labelled_step",),
+    "findings": ("trajectory",),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """``system`` and ``user`` are Jinja templates; ``k`` counts ``k_unit``s on either side.
+    """``system``, ``shared`` and ``user`` are Jinja templates; ``k`` counts ``k_unit``s.
+
+    ``shared`` are parts of the user's message that stand before ``user``, in the order of how many
+    prompts have them in common: first those of a domain, then those of a trajectory.
 
     ``digest`` changes whenever what is asked changes: templates, shared rubric, scope or answer
     form. ``folders`` are where included templates are looked for, in order.
@@ -38,6 +49,7 @@ class Strategy:
     summary: str = ""
     digest: str = ""
     folders: tuple[Path, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 def load(folder: Path | None = None) -> dict[str, Strategy]:
@@ -71,7 +83,8 @@ def _read(path: Path, folders: tuple[Path, ...]) -> Strategy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
     kinds = {"scope": str, "answer": str, "system": str, "user": str}
-    optional = {"k": int, "k_unit": str, "summary": str}
+    optional = {"k": int, "k_unit": str, "summary": str, "shared": list}
+    words = {str: "text", int: "a whole number", list: "a list of texts"}
     for key in fields:
         if key not in kinds | optional:
             raise InputError(f"{path}: unknown key {key!r}; known: {', '.join(kinds | optional)}")
@@ -79,17 +92,26 @@ def _read(path: Path, folders: tuple[Path, ...]) -> Strategy:
         if key in kinds and key not in fields:
             raise InputError(f"{path}: the key {key!r} is missing")
         if key in fields and type(fields[key]) is not kind:
-            raise InputError(f"{path}: {key} must be {'text' if kind is str else 'a whole number'}")
+            raise InputError(f"{path}: {key} must be {words[kind]}")
+    shared = fields.get("shared", [])
+    if not all(isinstance(part, str) for part in shared):
+        raise InputError(f"{path}: shared must be {words[list]}")
     for key, known in {"scope": tuple(SCOPES), "answer": tuple(SCHEMAS)}.items():
         if fields[key] not in known:
             raise InputError(f"{path}: {key} = {fields[key]!r}; known: {', '.join(known)}")
+    fitting = _FITS.get(fields["answer"], tuple(SCOPES))
+    if fields["scope"] not in fitting:
+        raise InputError(
+            f"{path}: answer = {fields['answer']!r} goes with scope {' or '.join(fitting)}, "
+            f"not with {fields['scope']!r}"
+        )
     if fields.get("k_unit", "step") not in ("step", "message") or fields.get("k", 0) < 0:
         raise InputError(f"{path}: k must be 0 or more, and k_unit 'step' or 'message'")
-    strategy = Strategy(name=path.stem, folders=folders, **fields)
+    strategy = Strategy(name=path.stem, folders=folders, **{**fields, "shared": tuple(shared)})
     text = canonical(
         {
             "fields": {key: fields[key] for key in fields if key != "summary"},
-            "includes": _includes(folders),
+            "includes": _includes(folders, "**/*.j2" if shared else "*.j2"),
             "rendering": RENDERING,
             "schema": SCHEMAS[strategy.answer],
         }
@@ -97,8 +119,12 @@ def _read(path: Path, folders: tuple[Path, ...]) -> Strategy:
     return replace(strategy, digest=digest(text))
 
 
-def _includes(folders: tuple[Path, ...]) -> dict[str, str]:
+def _includes(folders: tuple[Path, ...], pattern: str) -> dict[str, str]:
+    """Return what may be included; templates in subfolders are for strategies with shared parts."""
     texts: dict[str, str] = {}
     for folder in reversed(folders):
-        texts |= {path.name: path.read_text("utf-8") for path in folder.glob("*.j2")}
+        texts |= {
+            path.relative_to(folder).as_posix(): path.read_text("utf-8")
+            for path in folder.glob(pattern)
+        }
     return texts

@@ -191,7 +191,9 @@ def test_the_readme_links_to_every_page() -> None:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The bundled sample, judged by every offline judge, one with gold; some of it rechecked."""
     path = tmp_path_factory.mktemp("docs") / "sample.duckdb"
-    for words in (["run"], ["run", "--judge", "offline:rules", "--gold"], ["recheck"]):
+    later = [part for name in ("classify", "retrieve", "detect") for part in ("--strategy", name)]
+    gold = ["run", "--judge", "offline:rules", "--gold"]
+    for words in (["run"], gold, ["run", *later], ["recheck"]):
         done = CliRunner().invoke(main, ["--db", str(path), *words])
         assert done.exit_code == 0, done.output
     return Store(path)

@@ -6,8 +6,9 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from batcher.offline.base import Question, known_only, written
+from batcher.offline.base import Grounds, Question, known_only, written
 from cache.errors import UsageError
+from cache.records import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,12 @@ class Random:
         coin = random.Random(question.body)
         p = _chance(question.params)
         tosses = {position: coin.random() < p for position in question.positions}
-        return written(question, lambda position: "tossed" if tosses[position] else None)
+
+        def grounds(question: Question, position: int) -> Grounds:
+            calls = [pair for pair in question.messages if len(pair) == 2]
+            return Grounds(coin.choice(KINDS), coin.choice([*calls, (-1,)]), coin.random())
+
+        return written(question, lambda at: "tossed" if tosses[at] else None, grounds)
 
 
 def _chance(params: Mapping[str, str]) -> float:

@@ -1,7 +1,8 @@
 """The paper's three Round-I rules (section 4.1), each switchable: ``?rules=duplicate,error``.
 
 They draft labels, they do not know the truth: on the benchmark's successes the third marks most
-of an agent's calls. Each sees only the steps that the strategy shows.
+of an agent's calls. Each sees only the steps that the strategy shows. Asked for kind and evidence,
+the first two name the other call; the third knows neither, and guesses.
 """
 
 from __future__ import annotations
@@ -11,28 +12,40 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batcher.offline.base import Question, Shown, known_only, written
+from batcher.offline.base import Grounds, Question, Shown, guessed, known_only, written
 from cache.errors import UsageError
+
+
+def _original(question: Question, at: int) -> int | None:
+    """Where the first call with the same tool, arguments and result is, earlier."""
+    step = question.steps[at]
+    for earlier, other in enumerate(question.steps[:at]):
+        if _same_call(other, step) and other.result == step.result:
+            return earlier
+    return None
 
 
 def _duplicate(question: Question, at: int) -> str | None:
     """The same tool, arguments and result as any earlier call of the agent."""
+    found = _original(question, at) is not None
+    return "repeats an earlier call with the same result" if found else None
+
+
+def _success(question: Question, at: int) -> int | None:
+    """Where the first equal call that succeeds is, later, if this one failed."""
     step = question.steps[at]
-    for earlier in question.steps[:at]:
-        if _same_call(earlier, step) and earlier.result == step.result:
-            return "repeats an earlier call with the same result"
+    if not step.is_error:
+        return None
+    for later, other in enumerate(question.steps[at + 1 :], at + 1):
+        if _same_call(other, step) and other.result is not None and not other.is_error:
+            return later
     return None
 
 
 def _error(question: Question, at: int) -> str | None:
     """An error result, superseded by a later equal call that succeeds."""
-    step = question.steps[at]
-    if not step.is_error:
-        return None
-    for later in question.steps[at + 1 :]:
-        if _same_call(later, step) and later.result is not None and not later.is_error:
-            return "failed, and the same call succeeded later"
-    return None
+    found = _success(question, at) is not None
+    return "failed, and the same call succeeded later" if found else None
 
 
 def _actions(question: Question, at: int) -> str | None:
@@ -75,6 +88,12 @@ RULES: dict[str, Callable[[Question, int], str | None]] = {
 }
 
 
+#: What a rule that knows of another step says of this one, and where that step is.
+KIND = {"duplicate": "duplicated", "error": "abnormal"}
+OTHER = {"duplicate": _original, "error": _success}
+CONFIDENCE = {"duplicated": 0.9, "abnormal": 0.8}
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """A step is redundant when any of the chosen rules says so; all three by default."""
@@ -94,7 +113,14 @@ class Rules:
             found = (RULES[name](question, position - 1) for name in chosen)
             return next((reason for reason in found if reason), None)
 
-        return written(question, says)
+        def grounds(question: Question, position: int) -> Grounds:
+            for name in chosen:
+                if name in OTHER and (other := OTHER[name](question, position - 1)) is not None:
+                    kind = KIND[name]
+                    return Grounds(kind, question.messages[other], CONFIDENCE[kind])
+            return guessed(question, position)
+
+        return written(question, says, grounds)
 
 
 def _chosen(params: Mapping[str, str]) -> list[str]:

@@ -15,7 +15,9 @@ from batcher.providers.base import Batch, Builder, Limits, Poll, Prompt, Reply
 from cache.errors import UsageError
 from cache.hashing import canonical_bytes
 from cache.records import Step
+from prompts.answers import FINDINGS
 from prompts.render import Chat
+from prompts.transcript import pair
 
 ENDPOINT = "offline"
 
@@ -31,16 +33,18 @@ def build(judge: Judge) -> Builder:
 
     def body(chat: Chat) -> bytes:
         gold = None if chat.gold_actions is None else json.loads(chat.gold_actions)
-        return canonical_bytes(
-            {
-                "answer": chat.answer,
-                "gold_actions": gold,
-                "model": judge.model,
-                "params": params,
-                "positions": chat.excerpt.positions,
-                "steps": [_step(step) for step in chat.excerpt.shown],
-            }
-        )
+        question: dict[str, object] = {
+            "answer": chat.answer,
+            "gold_actions": gold,
+            "model": judge.model,
+            "params": params,
+            "positions": chat.excerpt.positions,
+            "steps": [_step(step) for step in chat.excerpt.shown],
+        }
+        if chat.answer in FINDINGS:
+            question["evidence"] = chat.excerpt.evidence
+            question["messages"] = [pair(step) for step in chat.excerpt.shown]
+        return canonical_bytes(question)
 
     return Builder("", ENDPOINT, body)
 

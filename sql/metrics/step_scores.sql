@@ -1,5 +1,6 @@
 -- One row per label set, setting, repeat and annotated trajectory that was asked about and has a
--- judged step, answered or not. A setting is (strategy, strategy_digest, gold, judge).
+-- judged step, answered or not. A setting is (strategy, strategy_digest, gold, judge). Questions about
+-- one step that is known to be redundant are left out.
 --   tp, fp, fn           judged steps with a prediction, against the labels
 --   precision, recall    fractions; NULL without a denominator
 --   f1                   their harmonic mean; 0 where both are 0 or one has no denominator, also
@@ -38,6 +39,7 @@ votes as (
     select label_set, strategy, strategy_digest, gold, judge, repeat, trajectory_id, null, null
     from requests
     join annotations using (trajectory_id)
+    where answer not in ('kind', 'evidence')
 ),
 
 counted as (

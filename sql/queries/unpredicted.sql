@@ -1,4 +1,4 @@
--- The requests whose prompt has a readable answer and which have no prediction yet.
+-- The requests whose prompt has a readable verdict and which have no prediction yet.
 -- Of several readable answers the first one counts, for ever: a later one changes no number.
 with first_read as (
     select
@@ -31,3 +31,4 @@ left join predictions
     and predictions.judge = requests.judge
     and predictions.repeat = requests.repeat
 where predictions.trajectory_id is null
+    and requests.answer not in ('kind', 'evidence', 'findings')

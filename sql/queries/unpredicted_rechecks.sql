@@ -1,5 +1,5 @@
 -- The requests whose prompt was asked again and has a readable answer both times, and which have no
--- recheck verdict yet: once a round. Of several readable answers to one prompt the first one counts.
+-- recheck verdict yet: once a round. Answers that name findings are no verdicts and are left out. Of several readable answers to one prompt the first one counts.
 with first_read as (
     select
         responses.prompt_hash,
@@ -39,4 +39,4 @@ left join recheck_verdicts as known
     and known.strategy_digest = requests.strategy_digest
     and known.gold = requests.gold
     and known.judge = requests.judge
-where known.round is null
+where known.round is null and requests.answer in ('verdict', 'positions')

@@ -142,7 +142,7 @@ def _text(body: dict[str, Any], digest: bytes) -> str:
     if schema is None:
         schema = {"properties": {"reason": {"type": "string"}, "redundant": {"type": "boolean"}}}
     definitions = schema.get("$defs") or schema.get("definitions") or {}
-    chooser = Chooser(digest, _positions(body), definitions)
+    chooser = Chooser(digest, _positions(body), definitions, _pairs(body))
     return msgspec.json.encode(chooser.value(schema)).decode()
 
 
@@ -157,8 +157,18 @@ def _schema(body: dict[str, Any]) -> dict[str, Any] | None:
     return next((schema for schema in found if isinstance(schema, dict)), None)
 
 
-def _positions(body: dict[str, Any]) -> list[int]:
-    """The whole numbers on the last line of the last user message: the candidates."""
+def _question(body: dict[str, Any]) -> str:
+    """The last line of the last user message."""
     asked = [_content(m) for m in _messages(body) if m.get("role") == "user"]
-    lines = asked[-1].rstrip().splitlines() if asked else []
-    return list(dict.fromkeys(map(int, re.findall(r"\d+", lines[-1])))) if lines else []
+    return ["", *asked[-1].rstrip().splitlines()][-1] if asked else ""
+
+
+def _positions(body: dict[str, Any]) -> list[int]:
+    """The whole numbers of the question: the candidates."""
+    return list(dict.fromkeys(map(int, re.findall(r"\d+", _question(body)))))
+
+
+def _pairs(body: dict[str, Any]) -> list[tuple[int, int]]:
+    """The pairs of whole numbers in brackets in the question: the steps it is about."""
+    found = re.findall(r"\[(\d+), (\d+)\]", _question(body))
+    return [(int(call), int(result)) for call, result in found]

@@ -12,11 +12,16 @@ WORDS = ("the", "step", "repeats", "an", "earlier", "call", "without", "new", "r
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """Chooses values; ``positions`` are the integers an array of integers may hold."""
+    """Chooses values; ``positions`` are the integers an array of integers may hold.
+
+    Of a list of objects, an array of integers is one of ``pairs`` where there are any, and there
+    are no more objects than pairs.
+    """
 
     digest: bytes
     positions: Sequence[int]
     definitions: dict[str, Any]
+    pairs: Sequence[Sequence[int]] = ()
 
     def pick(self, path: str, size: int) -> int:
         """Return a number below ``size`` that depends on the digest and the place only."""
@@ -66,11 +71,14 @@ class Chooser:
     def _array(self, schema: dict[str, Any], path: str) -> list[Any]:
         items: dict[str, Any] = schema.get("items", {"type": "string"})
         least = int(schema.get("minItems", 0))
+        if items.get("type") == "integer" and "]" in path and self.pairs:
+            return list(self.pairs[self.pick(path, len(self.pairs))])
         if "enum" in items:
             return self._subset(items["enum"], path, least)
         if items.get("type") == "integer" and (self.positions or not least):
             return self._subset(self.positions, path, least)
-        size = max(least, min(1 + self.pick(path, 2), int(schema.get("maxItems", 2))))
+        most = min(int(schema.get("maxItems", 2)), len(self.pairs) or 2)
+        size = max(least, min(1 + self.pick(path, 2), most))
         return [self.value(items, f"{path}[{n}]") for n in range(size)]
 
     def _subset(self, choices: Sequence[Any], path: str, least: int) -> list[Any]:
