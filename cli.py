@@ -183,7 +183,7 @@ selection = options(
     click.option("--repeats", type=click.IntRange(1, 999_999), default=1, show_default=True),
     click.option("--success-only/--all", default=True, help="Which runs."),
     click.option("--prompts", type=FOLDER, help="A folder with strategies of your own."),
-    click.option("--preset", help="Runs that belong together: paper, or a .toml file."),
+    click.option("--preset", help="Runs that belong together: paper, release, or a .toml file."),
 )
 _poll = "Seconds between the first looks; pauses grow to 20 times that."
 waiting = options(

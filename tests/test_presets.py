@@ -61,6 +61,17 @@ def test_the_paper_s_preset_is_its_tables(db: Path) -> None:
     }
 
 
+def test_the_release_s_preset_is_its_three_tasks(db: Path) -> None:
+    """A question for each labelled step twice, and one a trajectory; another judge may be named."""
+    flags = ("--preset", "release", "--judge", "anthropic:claude-haiku-4-5")
+    rows = json.loads(needless(db, "plan", *flags, "--json").stdout)
+    asked = {row["strategy"]: row["requests"] for row in rows[:-1]}
+    n_labels = Desk(db).one("select count(*) from labels")
+    n_judged = Desk(db).one("select count(distinct trajectory_id) from steps where judged")
+    assert asked == {"classify": n_labels, "retrieve": n_labels, "detect": n_judged}
+    assert {row["judge"] for row in rows[:-1]} == {"anthropic:claude-haiku-4-5"}
+
+
 def test_a_preset_of_one_s_own_runs_and_is_planned_before(
     serve: Serve, db: Path, mine: Path
 ) -> None:
