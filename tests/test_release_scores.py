@@ -35,7 +35,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 N_STEPS = 4
 #: The judged steps of every trajectory; message 9 is the user's, 10 its result.
 PAIRS = [[1, 2], [3, 4], [5, 6], [7, 8]]
-EVIDENCE = [[-1], [0], [1, 2], [3, 4], [9, 10], [1, 2, 3, 4]]
+EVIDENCE = [[-1], [0], [1, 2], [3, 4], [9, 10], [1, 2, 3, 4], [7, 8, 1, 2]]
 
 
 def trajectory(name: str, domain: str) -> Trajectory:
