@@ -23,6 +23,8 @@ _SETTING = ("label_set", "strategy", "strategy_digest", "gold", "judge", "repeat
 _SHARE = re.compile(r"(^|_)(score|coverage|precision|recall|f1|accuracy|agreement|share|rate)(_|$)")
 #: The paper's order; others follow by name.
 _DOMAINS = {"airline": "Airline", "retail": "Retail", "telecom": "Telecom"}
+#: Scores of questions that are no verdict on every step.
+_TASKS = ("kind_accuracy", "evidence_accuracy", "precision_at_k")
 _STRATEGIES = ("one_to_one", "window_to_one", "all_to_all")
 
 
@@ -80,8 +82,14 @@ def headline(con: Connection) -> Table:
     Trajectories that nobody annotated have no scores; what judges said of them is no less real.
     """
     scores = table2(con)
+    tasks = {name: metric(con, name) for name in _TASKS}
+    scored = {name: table for name, table in tasks.items() if table.rows}
+    notes = (f"Also scored: see `needless report` with {', '.join(scored)}.",) if scored else ()
     if scores.rows:
-        return scores
+        return replace(scores, notes=(*scores.notes, *notes))
+    if scored:
+        first = next(iter(scored.values()))
+        return replace(first, notes=(*first.notes, *notes)) if len(scored) > 1 else first
     said = metric(con, "verdicts")
     note = "No trajectory that was asked about is labelled, so there is nothing to score against."
     return replace(said, notes=(note, *said.notes)) if said.rows else scores

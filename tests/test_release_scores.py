@@ -35,7 +35,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 N_STEPS = 4
 #: The judged steps of every trajectory; message 9 is the user's, 10 its result.
 PAIRS = [[1, 2], [3, 4], [5, 6], [7, 8]]
-EVIDENCE = [[-1], [0], [1, 2], [3, 4], [9, 10], [1, 2, 3, 4]]
+EVIDENCE = [[-1], [0], [1, 2], [3, 4], [9, 10], [1, 2, 3, 4], [7, 8, 1, 2]]
 
 
 def trajectory(name: str, domain: str) -> Trajectory:
@@ -241,4 +241,18 @@ def test_a_ranked_list(
     said_of(store, {"detect": listed}, MARKED)
     statement = "select precision_at_1, precision_at_5, precision_at_10 from precision_at_k"
     assert rows_of(store, statement) == [wanted, wanted]  # the domain, and all domains
+    agree(store, tmp_path / "out")
+
+
+def test_pairs_of_joint_evidence_in_any_order(unlabelled: Path, tmp_path: Path) -> None:
+    """Neither the annotator's order counts nor the judge's; within a pair it does."""
+    store = Store(Path(shutil.copy(unlabelled, tmp_path / "j.duckdb")))
+    joint = GOLD | {"evidence": [1, 2, 7, 8], "confidence": 1}
+    marked = {1: ("duplicated", [7, 8, 1, 2], False), 2: ("duplicated", [1, 2], False)}
+    said_of(store, {"retrieve": [joint], "detect": [joint]}, marked)
+    statement = "select n_answered, n_correct from evidence_accuracy where domain = 'all'"
+    assert set(rows_of(store, statement)) == {(1, 1)}
+    assert rows_of(store, "select n_gold, hits_at_1 from detections where hits_at_1 > 0") == [
+        (2, 1)
+    ]
     agree(store, tmp_path / "out")

@@ -180,3 +180,33 @@ def test_without_labels_there_is_no_case(desk: Desk, tmp_path: Path) -> None:
     done = needless(desk.store.path, "export", "--release", str(tmp_path / "out"))
     assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)
     assert "no labelled trajectory" in done.stderr
+
+
+def test_only_the_question_knows_the_case(open_desk: Desk) -> None:
+    """Of what annotators say, classify shows the step and its evidence, retrieve the step alone."""
+    open_desk.ask(JUDGE, "offline:rules", strategies=TASKS, limit=None)
+    asked = open_desk.rows(
+        "select strategy, body, [call_index, result_index], requests.evidence, judge "
+        "from requests join prompt_bodies using (prompt_hash) "
+        "join steps using (trajectory_id) where step_index = targets[1]"
+    )
+    for strategy, text, step, evidence, judge in asked:
+        assert (evidence is None) == (strategy != "classify")
+        body = json.loads(text)
+        if judge == "offline:rules":
+            assert body["evidence"] == evidence
+            continue
+        said = body["messages"][1]["content"].splitlines()
+        if strategy != "detect":
+            assert said[-1].startswith(f"Step {step} is redundant.")
+            assert (said[-2] == f"The evidence: {evidence}") == (strategy == "classify")
+
+
+def test_a_run_ends_with_the_scores_of_its_task(db: Path) -> None:
+    """Where no verdicts were asked for, the first table is the task's own; others are named."""
+    one = needless(db, "run", "--strategy", "classify", "--judge", "offline:rules").stdout
+    assert one.startswith("kind_accuracy: ")
+    assert "85.71" in one
+    two = needless(db, "run", "--strategy", "retrieve", "--judge", "offline:rules").stdout
+    assert two.startswith("kind_accuracy: ")
+    assert "with kind_accuracy, evidence_accuracy." in two

@@ -20,17 +20,20 @@ asked as (
         prompt_hash,
         any_value(answer) as answer,
         any_value(positions) as positions,
-        any_value(n_shown) as n_shown,
-        min(trajectory_id) as trajectory_id,
-        arg_min(targets, trajectory_id) as targets
+        any_value(n_shown) as n_shown
     from needed
     group by prompt_hash
 ),
 
+-- Trajectories that share a prompt show the same messages: any of them will do, but one.
 named as (
-    select prompt_hash, trajectory_id, unnest(targets) as step_index
-    from asked
+    select
+        prompt_hash,
+        min(trajectory_id) as trajectory_id,
+        unnest(arg_min(targets, trajectory_id)) as step_index
+    from needed
     where answer in ('kind', 'evidence', 'findings')
+    group by prompt_hash
 ),
 
 paired as (
