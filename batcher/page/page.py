@@ -111,7 +111,7 @@ def _tables(tables: Sequence[Table]) -> str:
 
 def _figure(drawn: Drawn) -> str:
     return (
-        f'<figure id="figure-{html.escape(drawn.name)}"><div class="drawing" role="img" '
+        f'<figure id="figure-{html.escape(drawn.name)}"><div class="drawing" role="group" '
         f'aria-label="{html.escape(drawn.title)}" tabindex="0">{drawn.inline()}</div>'
         f"<figcaption><b>{html.escape(drawn.title)}.</b> {html.escape(drawn.caption)}</figcaption>"
         "</figure>"
