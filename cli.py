@@ -94,9 +94,14 @@ class App:
         """Print a table on stdout, or write it to a file whole or not at all."""
         from shutil import get_terminal_size
 
-        from batcher.table import render, write
+        from batcher.table import render
 
-        text = render(table, form, width=get_terminal_size((100, 24)).columns)
+        self.put(render(table, form, width=get_terminal_size((100, 24)).columns), output)
+
+    def put(self, text: str, output: Path | None = None) -> None:
+        """Print text on stdout, or write it to a file whole or not at all."""
+        from batcher.table import write
+
         if output:
             write(text, output)
         else:
@@ -489,14 +494,39 @@ def status(app: App, form: str) -> None:
 @click.argument("metric", required=False)
 @shown_as
 @click.option("--output", type=FILE, help="A file to write instead of stdout.")
+@click.option("--figures", type=FOLDER, help="Draw the figures into this folder instead.")
 @click.pass_obj
-def report(app: App, metric: str | None, form: str, output: Path | None) -> None:
-    """Print the scores in the paper's layout, or one METRIC (a view of sql/metrics)."""
+def report(
+    app: App, metric: str | None, form: str, output: Path | None, figures: Path | None
+) -> None:
+    """Print the scores in the paper's layout, or one METRIC (a view of sql/metrics).
+
+    As html and without a METRIC it is the whole report: one page to click through.
+    """
+    from batcher import figures as drawing
     from batcher import report as reports
 
-    with app.store.reading() as con:
-        table = reports.metric(con, metric) if metric else reports.headline(con)
-    app.show(table, form, output)
+    if figures and (metric or output):
+        raise click.UsageError("--figures DIR stands alone: it takes no METRIC and no --output")
+    if figures:
+        with app.store.reading() as con:
+            rows = drawing.read(con)
+        if not rows:
+            app.say("nothing to draw yet")
+        for path in drawing.save(drawing.draw(rows, png=True), figures):
+            click.echo(path)
+    elif form == "html" and not metric:
+        from batcher.page import page
+
+        with app.store.reading() as con:
+            rows, contents = drawing.read(con), page.read(con, app.now())
+        if without := drawing.missing():
+            app.say(without)
+        app.put(page.text(contents, [] if without else drawing.draw(rows), without), output)
+    else:
+        with app.store.reading() as con:
+            table = reports.metric(con, metric) if metric else reports.headline(con)
+        app.show(table, form, output)
 
 
 @main.group(name="cache")

@@ -38,16 +38,19 @@ class _Setting(NamedTuple):
     gold: bool
 
     def order(self) -> tuple[str, str, int, str, str, bool]:
-        known = self.strategy in _STRATEGIES
-        rank = _STRATEGIES.index(self.strategy) if known else len(_STRATEGIES)
         return (
             self.label_set,
             self.judge,
-            rank,
+            rank(self.strategy),
             self.strategy,
             self.strategy_digest,
             self.gold,
         )
+
+
+def rank(strategy: str) -> int:
+    """Return the place of a strategy in the paper's order; others come last."""
+    return _STRATEGIES.index(strategy) if strategy in _STRATEGIES else len(_STRATEGIES)
 
 
 def metrics() -> dict[str, str]:

@@ -189,6 +189,13 @@ def _html(table: Table, width: int) -> str:
         ".n{text-align:right;font-variant-numeric:tabular-nums}</style>",
         f"</head><body><h1>{title}</h1>",
     ]
+    parts += fragment(table)
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def fragment(table: Table) -> list[str]:
+    """Return the blocks and notes of a table as lines of HTML, to be put into a page."""
+    parts: list[str] = []
     for block in _blocks(table):
         kinds = [' class="n"' if numeric else "" for numeric in block.numeric]
         parts.append("<table>")
@@ -199,8 +206,7 @@ def _html(table: Table, width: int) -> str:
             filled = "".join(f"<{tag}{kind}>{html.escape(text)}</{tag}>" for kind, text in cells)
             parts.append(f"<tr>{filled}</tr>")
         parts.append("</table>")
-    parts += [f"<p>{html.escape(note)}</p>" for note in table.notes]
-    return "\n".join([*parts, "</body></html>", ""])
+    return parts + [f"<p>{html.escape(note)}</p>" for note in table.notes]
 
 
 #: The forms by name.

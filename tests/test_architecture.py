@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ORDER = ("sql", "cache", "prompts", "batcher", "cli")
 
 #: Packages that hold several implementations of one interface.
-INTERFACES = ("batcher.providers", "batcher.offline", "cache.importers")
+INTERFACES = ("batcher.providers", "batcher.offline", "batcher.figures", "cache.importers")
 
 #: A library, and the only modules that may use it.
 ONLY = {
@@ -30,7 +30,13 @@ ONLY = {
 }
 
 #: Libraries that take a while to load, and so are imported where they are used.
-LAZY = ("anthropic", "genai_prices", "httpx2", "openai", "platformdirs", "rich", "tiktoken")
+LAZY = (
+    *("altair", "anthropic", "genai_prices", "httpx2", "openai", "platformdirs", "rich"),
+    *("tiktoken", "vl_convert"),
+)
+
+#: Libraries that draw.
+DRAWING = ("altair", "vl_convert")
 
 #: Vendors' libraries.
 SDKS = ("anthropic", "httpx2", "openai")
@@ -136,6 +142,8 @@ def test_a_library_has_one_home(module: Module) -> None:
             assert module.name in ONLY[library], name
         if library in SDKS:
             assert is_of(module.name, "batcher.providers"), name
+        if library in DRAWING:
+            assert is_of(module.name, "batcher.figures"), name
 
 
 @each_module

@@ -106,7 +106,10 @@ def test_the_licence_is_mit() -> None:
     assert "MIT" in (ROOT / "README.md").read_text("utf-8")
 
 
-HEAVY = ("anthropic", "duckdb", "genai_prices", "httpx2", "jinja2", "openai", "rich", "tiktoken")
+HEAVY = (
+    *("altair", "anthropic", "duckdb", "genai_prices", "httpx2", "jinja2", "openai", "rich"),
+    *("tiktoken", "vl_convert"),
+)
 
 HELP = """
 import sys

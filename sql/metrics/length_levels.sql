@@ -10,13 +10,8 @@ select
     strategy_digest,
     gold,
     judge,
-    ['1-18', '19-30', '31-49', '50+'][level] as messages,
-    case
-        when n_messages <= 18 then 1
-        when n_messages <= 30 then 2
-        when n_messages <= 49 then 3
-        else 4
-    end as level,
+    lengths.messages,
+    lengths.level,
     count(distinct trajectory_id) as n_trajectories,
     n_trajectories < 3 as is_small,
     count(*) as n_expected,
@@ -29,4 +24,5 @@ select
     count(*) filter (trajectory_correct) / nullif(n_decided, 0) as trajectory_score,
     count(*) filter (trajectory_correct) / n_expected as trajectory_score_strict
 from step_scores
-group by label_set, domain, strategy, strategy_digest, gold, judge, level
+join (select trajectory_id, level, messages from trajectory_lengths) as lengths using (trajectory_id)
+group by label_set, domain, strategy, strategy_digest, gold, judge, level, messages
