@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
-FORMS = click.Choice(["table", "csv", "json", "md", "html"])
+FORMS = click.Choice(["table", "csv", "json", "md", "html", "latex"])
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -106,6 +106,18 @@ class App:
             write(text, output)
         else:
             click.echo(text, nl=not text.endswith("\n"))
+
+    def show_all(self, tables: "dict[str, Table]", form: str) -> None:
+        """Print several tables on stdout; what only readers see of them goes to stderr as well."""
+        from shutil import get_terminal_size
+
+        from batcher.table import render_all
+
+        width = get_terminal_size((100, 24)).columns
+        click.echo(render_all(tables, form, width=width), nl=False)
+        if form in ("csv", "json"):
+            for note in (note for table in tables.values() for note in table.notes):
+                self.say(note)
 
     def bar(self, label: str, length: int) -> AbstractContextManager[Any]:
         """A progress bar, where there is a terminal to draw it on."""
@@ -550,6 +562,25 @@ def explain(app: App, /, trajectory: str, step: int, form: str, **chosen: Any) -
         for one in explaining.explain(app.store, made, trajectory, step)
     ]
     app.show(explaining.table(found), form)
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("--label-set", help="Only against these labels.")
+@click.option("--flips", type=click.IntRange(min=0), default=20, show_default=True)
+@shown_as
+@click.pass_obj
+def compare(app: App, /, a: str, b: str, label_set: str | None, flips: int, form: str) -> None:
+    """Hold two settings against each other: their scores, and the steps they differ on.
+
+    A and B are judge, judge/strategy or judge/strategy+gold, as far as that names one setting.
+    """
+    from batcher.compare import compared
+
+    with app.store.reading() as con:
+        tables = compared(con, a, b, label_set, flips)
+    app.show_all(tables, form)
 
 
 @main.command()

@@ -1,135 +1,81 @@
-"""Two prompts side by side: in which fields of their identity they differ, and where texts part.
+"""Two settings held against each other: their scores, and every step on which they differ.
 
-Everything here is a function of values. What makes two prompts one prompt is told in
-``cache/hashing.py``; here the same is taken apart into the fields that a user can change.
+No number is computed here; the views ``comparisons`` and ``settings`` do that.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
-
-import msgspec
-
-from cache.hashing import canonical
-
-#: Values up to this many characters are shown whole; of longer ones an excerpt.
-WHOLE = 40
-
-#: Characters of an excerpt before and after the place where two texts part.
-BEFORE, AFTER = 16, 24
-
-#: Fields that say who is asked and where: an answer never crosses them.
-PLACES = ("provider", "base_url", "endpoint", "model")
-
-#: The names under which a body asks for a form of answer.
-_FORMS = ("response_format", "output_config")
+import sql
+from batcher.report import share_columns
+from batcher.table import Table
+from cache.errors import UsageError
+from cache.store import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A prompt as it is identified: ``body`` is canonical JSON in UTF-8, ``repeat`` from 0."""
+def compared(con: Connection, a: str, b: str, label_set: str | None, most: int) -> dict[str, Table]:
+    """Return the tables ``comparison`` and ``flips`` of settings ``a`` and ``b``.
 
-    provider: str
-    base_url: str
-    endpoint: str
-    repeat: int
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One field that differs, as text to show; "none" where a side does not have it.
-
-    ``offset`` counts the characters that two texts share before they part; None for other values.
+    ``a`` and ``b`` are written as ``resolved`` takes them. ``label_set`` of None means all. At most
+    ``most`` flips are shown; a note counts the rest. Raises ``UsageError`` for what names nothing.
     """
+    a, b = resolved(con, a), resolved(con, b)
+    if a == b:
+        raise UsageError(f"{a}: cannot be compared with itself; name two settings")
+    known = [
+        row[0]
+        for row in con.execute("select distinct label_set from annotations order by 1").fetchall()
+    ]
+    if label_set is not None and label_set not in known:
+        raise UsageError(f"no such label set: {label_set}; there are {', '.join(known) or 'none'}")
+    scores = _asked(con, "compared", f"a = {a}, b = {b}", [a, b, label_set])
+    none = () if scores.rows else ("No labelled trajectory was scored by both.",)
+    flips = _asked(con, "flips", "Steps on which they differ", [a, b, label_set])
+    rest = len(flips.rows) - most
+    more = (f"{rest} more flips are not shown; --flips takes a larger number.",) if rest > 0 else ()
+    return {
+        "comparison": Table(
+            scores.title,
+            scores.columns,
+            scores.rows,
+            notes=(
+                *none,
+                "Scores are in percent; a difference is a minus b, with its 95 % bootstrap "
+                "interval; mcnemar_p is of the trajectories only one of them has right.",
+            ),
+            shares=share_columns(scores.columns),
+            headings=("label_set",),
+        ),
+        "flips": Table(
+            flips.title, flips.columns, flips.rows[:most], notes=more, headings=("label_set",)
+        ),
+    }
 
-    field: str
-    asked: str
-    stored: str
-    offset: int | None = None
 
+def resolved(con: Connection, text: str) -> str:
+    """Return the name of the one setting that ``text`` means.
 
-def compare(asked: Sent, stored: Sent) -> tuple[Difference, ...]:
-    """Return the fields in which two prompts differ; none when they are the same prompt."""
-    ours, theirs = fields(asked), fields(stored)
-    names = dict.fromkeys(chain(ours, theirs))
-    return tuple(
-        _difference(name, ours.get(name), theirs.get(name))
-        for name in names
-        if ours.get(name) != theirs.get(name)
-    )
-
-
-def distance(found: tuple[Difference, ...]) -> tuple[int, int, int]:
-    """Return how far apart two prompts are, to be compared: the place first, then how much.
-
-    (fields of the place, fields, characters not shared before texts part: negative, more is nearer)
+    It may be the setting's whole name, or that without its ``+gold``, its ``@digest`` or both, or
+    the judge alone, as long as no other setting is meant as well. Raises ``UsageError`` that lists
+    what there is.
     """
-    places = sum(one.field in PLACES for one in found)
-    return places, len(found), -sum(one.offset or 0 for one in found)
+    meant: dict[str, set[str]] = {}
+    for name, judge, strategy, digest in con.execute(
+        "select setting, judge, strategy, strategy_digest from settings order by setting"
+    ).fetchall():
+        short = f"{judge}/{strategy}"
+        gold = "+gold" if name.endswith("+gold") else ""
+        meant[name] = {name, judge, short, f"{short}{gold}", f"{short}@{digest}"}
+        meant[name].add(f"{short}@{digest}{gold}")
+    if text in meant:
+        return text
+    found = [name for name, spellings in meant.items() if text in spellings]
+    if len(found) == 1:
+        return found[0]
+    what = f"{text} may be any of" if found else f"no such setting: {text}; there are"
+    raise UsageError(f"{what} {', '.join(found or meant) or 'none'}")
 
 
-def fields(sent: Sent) -> dict[str, str]:
-    """Return a prompt's identity as ``{field: text}``: the place, parameters, texts, repeat."""
-    body: dict[str, Any] = msgspec.json.decode(sent.body)
-    place = {"provider": sent.provider, "base_url": sent.base_url, "endpoint": sent.endpoint}
-    place["model"] = str(body.pop("model", ""))
-    texts = {"system text": _content(body.pop("system", None)), "user text": ""}
-    for message in body.pop("messages", ()):
-        name = "system text" if message.get("role") == "system" else "user text"
-        texts[name] += _content(message.get("content"))
-    form = next((body.pop(name) for name in _FORMS if name in body), None)
-    # Judges that are programs keep their parameters apart from the question.
-    params = body.pop("params", {}) | body
-    found = place | {name: _value(params[name]) for name in sorted(params)}
-    found |= {"response format": "" if form is None else _value(form)} | texts
-    found["repeat"] = str(sent.repeat)
-    return {name: text for name, text in found.items() if text}
-
-
-def parting(one: str, other: str) -> tuple[int, str, str]:
-    """Return how many characters two texts share at their head, and an excerpt of each there."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low, _excerpt(one, low), _excerpt(other, low)
-
-
-def _difference(name: str, asked: str | None, stored: str | None) -> Difference:
-    if asked is None or stored is None:
-        return Difference(name, _short(asked), _short(stored))
-    is_text = name.endswith(" text")
-    if not is_text and max(len(asked), len(stored)) <= WHOLE:
-        return Difference(name, asked, stored)
-    at, ours, theirs = parting(asked, stored)
-    return Difference(name, ours, theirs, at)
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "none"
-    return text if len(text) <= WHOLE else f"{text[:WHOLE]}…"
-
-
-def _excerpt(text: str, at: int) -> str:
-    first, last = max(0, at - BEFORE), min(len(text), at + AFTER)
-    if at == len(text):
-        return f"{'…' if first else ''}{text[first:last]} (ends)"
-    return f"{'…' if first else ''}{text[first:last]}{'…' if last < len(text) else ''}"
-
-
-def _content(content: object) -> str:
-    """Return the text of a message: a string, or the texts of its blocks."""
-    if isinstance(content, list):
-        return "".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
-    return "" if content is None else str(content)
-
-
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else canonical(value)
+def _asked(con: Connection, query: str, title: str, values: list[str | None]) -> Table:
+    result = con.execute(sql.read("queries")[query], values)
+    columns = tuple(str(column[0]) for column in result.description or ())
+    return Table(title, columns, tuple(result.fetchall()))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import sql
-from batcher.compare import Difference, Sent, compare, distance
+from batcher.difference import Difference, Sent, compare, distance
 from batcher.expand import Asked, Asker
 from batcher.selection import Selection, read, trajectory_ids
 from batcher.table import Table

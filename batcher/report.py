@@ -19,6 +19,8 @@ __all__ = ["FORMS", "Table", "metric", "metrics", "render", "table2"]
 
 #: What the rows of one block have in common, in views of what judges said.
 _SETTING = ("label_set", "strategy", "strategy_digest", "gold", "judge", "repeat")
+#: The same in views of two settings.
+_PAIR = ("label_set", "setting_a")
 #: Columns of fractions, by a word of their name.
 _SHARE = re.compile(r"(^|_)(score|coverage|precision|recall|f1|accuracy|agreement|share|rate)(_|$)")
 #: The paper's order; others follow by name.
@@ -68,15 +70,20 @@ def metric(con: Connection, name: str) -> Table:
         raise UsageError(f"no such metric: {name}; there are {', '.join(known)}")
     result = con.execute(f"select * from {name} order by all")
     columns = tuple(str(column[0]) for column in result.description or ())
-    shares = frozenset(column for column in columns if _SHARE.search(column))
+    shares = share_columns(columns)
     return Table(
         title=f"{name}: {known[name]}",
         columns=columns,
         rows=tuple(result.fetchall()),
         notes=("Scores and other fractions are in percent.",) if shares else (),
         shares=shares,
-        headings=_SETTING if "judge" in columns else (),
+        headings=_SETTING if "judge" in columns else _PAIR if "setting_a" in columns else (),
     )
+
+
+def share_columns(columns: tuple[str, ...]) -> frozenset[str]:
+    """Return which of ``columns`` hold fractions, and are shown to readers in percent."""
+    return frozenset(name for name in columns if _SHARE.search(name))
 
 
 def headline(con: Connection) -> Table:
@@ -89,13 +96,43 @@ def headline(con: Connection) -> Table:
     scored = {name: table for name, table in tasks.items() if table.rows}
     notes = (f"Also scored: see `needless report` with {', '.join(scored)}.",) if scored else ()
     if scores.rows:
-        return replace(scores, notes=(*scores.notes, *notes))
+        return with_baselines(con, replace(scores, notes=(*scores.notes, *notes)))
     if scored:
         first = next(iter(scored.values()))
         return replace(first, notes=(*first.notes, *notes)) if len(scored) > 1 else first
     said = metric(con, "verdicts")
     note = "No trajectory that was asked about is labelled, so there is nothing to score against."
     return replace(said, notes=(note, *said.notes)) if said.rows else scores
+
+
+def with_baselines(con: Connection, scores: Table) -> Table:
+    """Return ``scores``, a table like Table 2, with what judges that look at nothing would score.
+
+    They stand below the judges of each label set, so that no score stands alone.
+    """
+    found: dict[str, dict[str, dict[str, tuple[object, ...]]]] = {}
+    for label_set, baseline, domain, *values in con.execute(
+        "select label_set, baseline, domain, trajectory_score, step_score, n_trajectories "
+        "from baselines order by label_set, rate desc, baseline"
+    ).fetchall():
+        by_baseline = found.setdefault(label_set, {})
+        by_baseline.setdefault(baseline, {})[domain] = tuple(values)
+    names = {shown: name for name, shown in _DOMAINS.items()}
+    domains = [names.get(shown, shown) for shown in scores.columns[4:-3]]
+    rows: list[tuple[object, ...]] = []
+    for label_set in dict.fromkeys(row[0] for row in scores.rows):
+        rows += [row for row in scores.rows if row[0] == label_set]
+        for baseline, by_domain in found.get(str(label_set), {}).items():
+            for at, level in enumerate(("Traj-level", "Step-level")):
+                cells = [by_domain.get(name, (None,) * 3) for name in (*domains, "all")]
+                n = by_domain["all"][2]
+                who = (label_set, "baseline", baseline, level)
+                rows.append((*who, *(cell[at] for cell in cells), n, n))
+    note = (
+        "Baselines look at nothing: expected scores of saying the same, or of a coin, on every "
+        "step of the trajectories that were asked about (see the metric baselines)."
+    )
+    return replace(scores, rows=tuple(rows), notes=(*scores.notes, note))
 
 
 def view(con: Connection, name: str, title: str) -> Table:

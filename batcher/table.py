@@ -1,7 +1,7 @@
-"""A table of values, and its five forms: text, CSV, JSON, Markdown, HTML.
+"""The six forms of a table: text, CSV, JSON, Markdown, HTML, LaTeX.
 
 CSV and JSON are for programs and keep the numbers as they are, fractions as fractions. The other
-three are for readers: fractions in percent, two decimals, and a dash where there is no number.
+four are for readers: fractions in percent, two decimals, and a dash where there is no number.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ import csv
 import html
 import io
 import json
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from batcher.cells import Block, Table, blocks, finite, jsonable, plain
+from batcher.latex import latex
 from cache.errors import InputError, UsageError
 
-#: What stands for a number that does not exist.
-NOTHING = "\N{EN DASH}"
+__all__ = ["FORMS", "Table", "render", "render_all", "write"]
 
 _GAP = 2
 
@@ -27,34 +25,8 @@ _GAP = 2
 _FOLD = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows under named columns.
-
-    ``shares`` names the columns whose numbers are fractions from 0 to 1. ``headings`` names the
-    columns that, for a reader, stand once above a block of rows instead of in each of them.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
-    notes: tuple[str, ...] = ()
-    shares: frozenset[str] = frozenset()
-    headings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The rows of one heading, as text, without the columns that are in the heading."""
-
-    heading: str
-    columns: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-
 def render(table: Table, form: str, width: int = 80) -> str:
-    """Return ``table`` as text of one form: table, csv, json, md or html.
+    """Return ``table`` as text of one form: table, csv, json, md, html or latex.
 
     ``width`` is the number of characters of a line and matters to ``table`` only. Raises
     ``UsageError`` for another form.
@@ -62,6 +34,19 @@ def render(table: Table, form: str, width: int = 80) -> str:
     if form not in FORMS:
         raise UsageError(f"no such format: {form}; there are {', '.join(FORMS)}")
     return FORMS[form](table, width)
+
+
+def render_all(tables: Mapping[str, Table], form: str, width: int = 80) -> str:
+    """Return several tables as one text: an object of lists as JSON, one page as HTML.
+
+    In the other forms they stand below each other, an empty line between.
+    """
+    if form == "json":
+        lists = (f"{json.dumps(name)}: {_json(one, width)}" for name, one in tables.items())
+        return f"{{{','.join(lists)}}}\n"
+    if form == "html":
+        return _page([*tables.values()])
+    return "\n".join(render(one, form, width) for one in tables.values())
 
 
 def write(text: str, path: Path) -> None:
@@ -90,7 +75,7 @@ def _text(table: Table, width: int) -> str:
         highlight=False,
     )
     console.print(table.title)
-    for block in _blocks(table) if table.rows else ():
+    for block in blocks(table) if table.rows else ():
         if block.heading:
             console.print()
             console.print(block.heading)
@@ -104,7 +89,7 @@ def _text(table: Table, width: int) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _grid(block: _Block, panel: Sequence[int]) -> object:
+def _grid(block: Block, panel: Sequence[int]) -> object:
     from rich import box
     from rich.table import Table as Grid
 
@@ -120,7 +105,7 @@ def _grid(block: _Block, panel: Sequence[int]) -> object:
     return grid
 
 
-def _panels(block: _Block, width: int) -> Iterator[list[int]]:
+def _panels(block: Block, width: int) -> Iterator[list[int]]:
     """Yield the columns to put side by side; names of rows lead each panel."""
     from rich.cells import cell_len
 
@@ -149,22 +134,22 @@ def _csv(table: Table, width: int) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow(["" if (cell := _plain(value)) is None else cell for value in row])
+        writer.writerow(["" if (cell := plain(value)) is None else cell for value in row])
     return out.getvalue()
 
 
 def _json(table: Table, width: int) -> str:
     rows = [
-        {name: _finite(value) for name, value in zip(table.columns, row, strict=True)}
+        {name: finite(value) for name, value in zip(table.columns, row, strict=True)}
         for row in table.rows
     ]
-    text = json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=2, default=_jsonable)
+    text = json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=2, default=jsonable)
     return f"{text}\n"
 
 
 def _markdown(table: Table, width: int) -> str:
     lines = [f"## {_mark(table.title)}", ""]
-    for block in _blocks(table):
+    for block in blocks(table):
         if block.heading:
             lines += [f"**{_mark(block.heading)}**", ""]
         rule = ["---:" if numeric else "---" for numeric in block.numeric]
@@ -177,7 +162,11 @@ def _markdown(table: Table, width: int) -> str:
 
 
 def _html(table: Table, width: int) -> str:
-    title = html.escape(table.title)
+    return _page([table])
+
+
+def _page(tables: Sequence[Table]) -> str:
+    title = html.escape(tables[0].title)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -187,16 +176,18 @@ def _html(table: Table, width: int) -> str:
         "caption{text-align:left;font-weight:bold}"
         "th,td{padding:.2em .7em;text-align:left;border-bottom:1px solid #ccc}"
         ".n{text-align:right;font-variant-numeric:tabular-nums}</style>",
-        f"</head><body><h1>{title}</h1>",
+        "</head><body>",
     ]
-    parts += fragment(table)
+    for table in tables:
+        parts.append(f"<h1>{html.escape(table.title)}</h1>")
+        parts += fragment(table)
     return "\n".join([*parts, "</body></html>", ""])
 
 
 def fragment(table: Table) -> list[str]:
     """Return the blocks and notes of a table as lines of HTML, to be put into a page."""
     parts: list[str] = []
-    for block in _blocks(table):
+    for block in blocks(table):
         kinds = [' class="n"' if numeric else "" for numeric in block.numeric]
         parts.append("<table>")
         if block.heading:
@@ -216,68 +207,8 @@ FORMS: dict[str, Callable[[Table, int], str]] = {
     "json": _json,
     "md": _markdown,
     "html": _html,
+    "latex": lambda table, width: latex(table),
 }
-
-
-def _blocks(table: Table) -> list[_Block]:
-    """Return the rows under their headings, in the order in which the headings come first."""
-    heads = [at for at, name in enumerate(table.columns) if name in table.headings]
-    rest = [at for at in range(len(table.columns)) if at not in heads]
-    groups: dict[str, list[tuple[object, ...]]] = {} if table.rows else {"": []}
-    for row in table.rows:
-        heading = " · ".join(f"{table.columns[at]}: {_shown(row[at])}" for at in heads)
-        groups.setdefault(heading, []).append(row)
-    # By the whole table, so that a block without a number is aligned like its neighbours.
-    numeric = tuple(_is_numeric([row[at] for row in table.rows]) for at in rest)
-    return [
-        _Block(
-            heading=heading,
-            columns=tuple(table.columns[at] for at in rest),
-            numeric=numeric,
-            cells=tuple(
-                tuple(_shown(row[at], share=table.columns[at] in table.shares) for at in rest)
-                for row in rows
-            ),
-        )
-        for heading, rows in groups.items()
-    ]
-
-
-def _is_numeric(values: Sequence[object]) -> bool:
-    known = [value for value in values if value is not None]
-    return all(
-        isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in known
-    ) and bool(values)
-
-
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _jsonable(value: object) -> object:
-    return float(value) if isinstance(value, Decimal) else str(value)
-
-
-def _plain(value: object) -> object:
-    """Return what CSV holds: numbers as they are, true and false, lists as JSON; None is empty."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple | dict):
-        return json.dumps(value, ensure_ascii=False, default=_jsonable)
-    return _finite(value)
-
-
-def _shown(value: object, *, share: bool = False) -> str:
-    value = _plain(value)
-    if value is None:
-        return NOTHING
-    if isinstance(value, float):
-        return f"{100 * value:.2f}" if share else f"{value:.4f}"
-    text = str(value)
-    if text.isprintable():
-        return text
-    # A control character of a name would move the cursor or break the row.
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _mark(text: str) -> str:

@@ -44,7 +44,7 @@ SDKS = ("anthropic", "httpx2", "openai")
 #: Names that say nothing of what is inside.
 EMPTY_WORDS = ("utils", "util", "helpers", "helper", "manager", "processor", "factory", "common")
 
-MAX_LINES = {"cli": 640}
+MAX_LINES = {"cli": 720}
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def test_a_module_says_what_lives_in_it(module: Module) -> None:
 
 @each_module
 def test_a_module_fits_in_a_reader_s_head(module: Module) -> None:
-    """300 lines, and 640 for the command line, which has nowhere else to go."""
+    """300 lines, and 720 for the command line, which has nowhere else to go."""
     lines = module.path.read_text("utf-8").count("\n")
 
     assert lines <= MAX_LINES.get(module.name, 300)

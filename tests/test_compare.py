@@ -1,117 +1,182 @@
-"""Two prompts held side by side: which fields of their identity differ, and where texts part."""
+"""`needless compare`: which settings are meant, their scores, and every step they differ on."""
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
+import csv
+import io
+import json
+from pathlib import Path
 
 import pytest
 
-from batcher.compare import Difference, Sent, compare, distance, fields, parting
-from batcher.judge import parse
-from batcher.providers import builder
-from cache.hashing import Identity, canonical_bytes
-from prompts.render import Chat
-from prompts.scopes import Excerpt
+from batcher.compare import compared, resolved
+from batcher.table import Table, render_all
+from cache.errors import UsageError
+from cache.store import Store
+from tests.bootstrap import OTHER
+from tests.running import needless
+from tests.test_metrics import WINDOW, World
 
-CHAT = Chat("You judge steps.", "Step one: search.", "verdict", Excerpt((), ()), None)
-
-
-def sent(judge: str = "openai:gpt-4o", chat: Chat = CHAT, repeat: int = 0) -> Sent:
-    """What a judge would be sent."""
-    who = parse(judge)
-    make = builder(who)
-    return Sent(who.provider, make.base_url, make.endpoint, repeat, make.body(chat))
+RULES, COIN = "offline:rules/window_to_one", "offline:x/window_to_one"
+GOLD = (*WINDOW[:2], True, WINDOW[3])
 
 
-def prompt_hash(one: Sent) -> str:
-    where = Identity(provider=one.provider, base_url=one.base_url, endpoint=one.endpoint)
-    return where.prompt_hash(one.body, one.repeat)
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "n.duckdb")
 
 
-#: Prompts that differ from the plain one, and the fields in which they do.
-OTHERS: dict[str, tuple[Sent, list[str]]] = {
-    "temperature": (sent("openai:gpt-4o?temperature=0"), ["temperature"]),
-    "cap": (sent("openai:gpt-4o?max_tokens=9"), ["max_completion_tokens"]),
-    "model": (sent("openai:gpt-4o-mini"), ["model"]),
-    "form": (sent("openai:gpt-4o?response_format=json_object"), ["response format"]),
-    "no form": (sent("openai:gpt-4o?response_format=text"), ["response format"]),
-    "base URL": (sent("openai:gpt-4o?base_url=http://127.0.0.1:1/v1"), ["base_url"]),
-    "repeat": (sent(repeat=2), ["repeat"]),
-    "system": (sent(chat=replace(CHAT, system="You judge.")), ["system text"]),
-    "user": (sent(chat=replace(CHAT, user="Step one: seek.")), ["user text"]),
-    "answer": (sent(chat=replace(CHAT, answer="positions")), ["response format"]),
-    "two": (sent("openai:gpt-4o-mini?seed=1"), ["model", "seed"]),
-}
+def filled(store: Store, world: World) -> Store:
+    with store.writing() as con:
+        world.fill(con)
+    return store
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_each_field_of_the_identity_is_named(name: str) -> None:
-    """Whatever makes it another prompt is told, and nothing else; the order plays no part."""
-    other, expected = OTHERS[name]
-    assert sorted(one.field for one in compare(sent(), other)) == expected
-    assert sorted(one.field for one in compare(other, sent())) == expected
-    assert distance(compare(sent(), other)) > distance(())
+def three_runs() -> World:
+    """Two labelled runs and one that nobody annotated; the judges differ on four steps."""
+    world = World().run("a", 3, {"v1": (1,), "v2": (2,)}).run("b", 2, {"v1": ()}, "retail")
+    world.run("c", 1, {})
+    for name, rules, coin in (
+        ("a", (True, False, None), (False, False, True)),
+        ("b", (True, False), (False, True)),
+        ("c", (True,), (False,)),
+    ):
+        world.ask(name, rules).ask(name, coin, OTHER)
+    return world
 
 
-def test_nothing_differs_exactly_where_the_hash_is_the_same() -> None:
-    """Prompts without a difference are one prompt, and those with one are two."""
-    every = [sent(), *(other for other, _ in OTHERS.values()), sent("openai:gpt-4o?mode=live")]
-    for one, other in itertools.product(every, repeat=2):
-        assert (compare(one, other) == ()) == (prompt_hash(one) == prompt_hash(other))
+def table(store: Store, name: str, a: str = RULES, b: str = COIN, most: int = 20) -> Table:
+    with store.reading() as con:
+        return compared(con, a, b, None, most)[name]
 
 
-def test_a_parameter_that_one_side_lacks_is_none() -> None:
-    """Temperature 0 against none at all, not against some default."""
-    (found,) = compare(sent("openai:gpt-4o?temperature=0"), sent())
-    assert found == Difference("temperature", "0.0", "none")
-    (found,) = compare(sent(), sent("openai:gpt-4o?temperature=0"))
-    assert found == Difference("temperature", "none", "0.0")
+def test_the_steps_on_which_they_differ(store: Store) -> None:
+    """Each with its label in each label set, also where nobody labelled; what one lacks is none."""
+    flips = table(filled(store, three_runs()), "flips")
+
+    assert flips.columns[:4] == ("label_set", "trajectory_id", "step_index", "repeat")
+    assert [(*row[:3], *row[5:]) for row in flips.rows] == [
+        ("v1", "a", 1, "redundant", "redundant", "necessary"),
+        ("v1", "b", 1, "necessary", "redundant", "necessary"),
+        ("v1", "b", 2, "necessary", "necessary", "redundant"),
+        ("v2", "a", 1, "necessary", "redundant", "necessary"),
+        (None, "c", 1, None, "redundant", "necessary"),
+    ]
 
 
-def test_another_vendor_has_the_same_texts() -> None:
-    """A system text is one wherever the body has it; the place and the parameters differ."""
-    found = [one.field for one in compare(sent(), sent("anthropic:claude-haiku-4-5"))]
-    assert not {"system text", "user text"} & {*found}
-    assert {"provider", "base_url", "endpoint", "model", "max_tokens"} <= {*found}
+def test_few_are_shown_and_the_rest_are_counted(store: Store) -> None:
+    """Nobody takes the first twenty for all."""
+    filled(store, three_runs())
+    shown = table(store, "flips", most=2)
+
+    assert len(shown.rows) == 2
+    assert shown.notes == ("3 more flips are not shown; --flips takes a larger number.",)
+    assert table(store, "flips", most=5).notes == ()
 
 
-def test_an_offline_judge_s_parameters_are_fields() -> None:
-    """Its body is no chat, and its seed is a parameter all the same."""
-    (found,) = compare(sent("offline:random?seed=1"), sent("offline:random?seed=2"))
-    assert found == Difference("seed", "1", "2")
+def test_a_minus_b_and_b_minus_a(store: Store) -> None:
+    """The order of the command line counts, not that of the names."""
+    world = World()
+    for at in range(6):
+        world.run(f"t{at}", 2, {"v1": (1,)}).ask(f"t{at}", (at != 0, False))
+        world.ask(f"t{at}", (at in (0, 1), True), OTHER)
+    filled(store, world)
+    a, b = (
+        dict(zip(one.columns, one.rows[-1], strict=True))
+        for one in (table(store, "comparison", *pair) for pair in ((RULES, COIN), (COIN, RULES)))
+    )
+
+    assert a["domain"] == b["domain"] == "all"
+    assert a["step_score_difference"] == pytest.approx(5 / 6 - 2 * (2 / 3) / 6)
+    for name in ("step_score_difference", "step_score_difference_low"):
+        other = name.replace("_low", "_high")
+        assert float(str(a[name])) == -float(str(b[other]))
+    assert (a["n_only_a_right"], a["n_only_b_right"]) == (b["n_only_b_right"], b["n_only_a_right"])
+    assert (a["n_only_b_right"], a["n_both_right"]) == (1, 5)
+    assert a["mcnemar_p"] == b["mcnemar_p"] == 1.0
 
 
-def test_text_is_shown_where_it_parts() -> None:
-    """The offset counts the characters in common; some of them stand before the difference."""
-    head = "x" * 500 + "the agent "
-    at, ours, theirs = parting(head + "searched again, and so on", head + "gave up")
-    assert (at, ours) == (510, "…xxxxxxthe agent searched again, and so o…")
-    assert theirs == "…xxxxxxthe agent gave up"
+def test_only_one_label_set(store: Store) -> None:
+    """With --label-set the others are left out; one that is not there is refused with a list."""
+    filled(store, three_runs())
+    with store.reading() as con:
+        tables = compared(con, RULES, COIN, "v2", 20)
+        assert {row[0] for one in tables.values() for row in one.rows} == {"v2"}
+        with pytest.raises(UsageError, match="no such label set: v9; there are v1, v2"):
+            compared(con, RULES, COIN, "v9", 20)
+
+
+def test_nothing_was_scored_by_both(store: Store) -> None:
+    """The steps are shown all the same, and the missing scores explained."""
+    world = World().run("t", 2).ask("t", (True, None)).ask("t", (False, None), OTHER)
+    filled(store, world)
+    assert "No labelled trajectory was scored by both." in table(store, "comparison").notes
+    assert len(table(store, "flips").rows) == 1
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "at"), [("", "a", 0), ("a", "", 0), ("ab", "a", 1), ("äö", "äü", 1)]
+    ("text", "meant"),
+    [
+        ("offline:x", COIN),
+        (COIN, COIN),
+        (RULES, RULES),
+        (f"{RULES}+gold", f"{RULES}+gold"),
+        (f"{COIN}@aaa", COIN),
+        ("o:y", "o:y/all_to_all@two+gold"),
+        ("o:y/all_to_all", "o:y/all_to_all@two+gold"),
+        ("o:z/all_to_all@one", "o:z/all_to_all@one"),
+    ],
 )
-def test_texts_part_at_their_ends_too(one: str, other: str, at: int) -> None:
-    """One may be the head of the other; characters are counted, not bytes."""
-    found, ours, theirs = parting(one, other)
-    assert found == at
-    assert ours != theirs
+def test_ways_to_write_a_setting(store: Store, text: str, meant: str) -> None:
+    """As much as names one: gold and digest may be left out where nothing is mixed up."""
+    world = World().run("t", 1).ask("t", (True,)).ask("t", (True,), OTHER).ask("t", (True,), GOLD)
+    world.ask("t", (True,), ("all_to_all", "two", True, "o:y"))
+    world.ask("t", (True,), ("all_to_all", "one", False, "o:z"))
+    world.ask("t", (True,), ("all_to_all", "two", False, "o:z"))
+    with filled(store, world).reading() as con:
+        assert resolved(con, text) == meant
+        with pytest.raises(UsageError, match=r"may be any of \S+@one, \S+@two$"):
+            resolved(con, "o:z/all_to_all")
+        with pytest.raises(UsageError, match=r"offline:rules may be any of .*, .*\+gold$"):
+            resolved(con, "offline:rules")
 
 
-def test_a_body_may_hold_what_no_judge_here_sends() -> None:
-    """Blocks of content, and nested parameters, are read as well."""
-    content = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    body = {"model": "m", "messages": [{"role": "user", "content": content}], "t": {"type": "on"}}
-    found = fields(Sent("p", "u", "e", 0, canonical_bytes(body)))
-    assert found["user text"] == "ab"
-    assert found["t"] == '{"type":"on"}'
+def test_what_names_nothing_is_refused(store: Store) -> None:
+    """Exit code 2, the known ones listed; so is a setting against itself."""
+    filled(store, three_runs())
+    for pair, words in (
+        (("gpt", COIN), f"no such setting: gpt; there are {RULES}, {COIN}"),
+        ((RULES, "offline:x/beam"), "no such setting: offline:x/beam"),
+        ((RULES, "offline:rules"), "cannot be compared with itself"),
+    ):
+        done = needless(store.path, "compare", *pair)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert words in done.stderr
 
 
-def test_the_place_weighs_more_than_anything_else() -> None:
-    """A prompt of the same model with other words is nearer than the same words to another."""
-    words = replace(CHAT, system="Other.", user="Words.", answer="positions")
-    assert distance(compare(sent(), sent(chat=words))) < distance(
-        compare(sent(), sent("openai:gpt-4o-mini"))
+def test_forms(store: Store) -> None:
+    """Both tables in each: JSON is one object, HTML one page; programs' notes go to stderr."""
+    path = filled(store, three_runs()).path
+    said = {
+        form: needless(path, "compare", RULES, COIN, "--flips", "2", "--format", form)
+        for form in ("table", "csv", "json", "md", "html", "latex")
+    }
+    assert {done.exit_code for done in said.values()} == {0}
+    found = json.loads(said["json"].stdout)
+    assert {name: len(rows) for name, rows in found.items()} == {"comparison": 2, "flips": 2}
+    assert found["comparison"][0]["domain"] == "retail"
+    scores, flips = (
+        [*csv.DictReader(io.StringIO(part))] for part in said["csv"].stdout.split("\n\n")
     )
+    assert (scores[0]["n_trajectories"], flips[1]["a"]) == ("1", "redundant")
+    for form, done in said.items():
+        assert ("3 more flips" in done.stderr) == (form in ("csv", "json"))
+        assert ("3 more flips" in done.stdout) == (form not in ("csv", "json"))
+    assert said["html"].stdout.count("<html") == 1
+    assert said["latex"].stdout.count(r"\begin{table}") == 2
+
+
+def test_json_of_no_rows() -> None:
+    """Empty lists, and still JSON."""
+    empty = Table("t", ("a",), ())
+    assert json.loads(render_all({"x": empty, "y": empty}, "json")) == {"x": [], "y": []}

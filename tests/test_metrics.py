@@ -237,10 +237,8 @@ runs = st.tuples(
 )
 
 
-@settings(max_examples=12, deadline=None, database=None)
-@given(drawn=st.lists(runs, min_size=1, max_size=6))
-def test_plain_loops_say_the_same(store: Store, drawn: list[Any]) -> None:
-    """Scores, averages and levels are what the paper's formulas give, to the last digit."""
+def drawn_up(drawn: Sequence[Any]) -> World:
+    """Return the world that values of ``runs`` describe."""
     world = World()
     for n, (domain, n_messages, n_judged, labels, asks) in enumerate(drawn):
         sets = {
@@ -253,6 +251,14 @@ def test_plain_loops_say_the_same(store: Store, drawn: list[Any]) -> None:
             for repeat, said in enumerate(repeats):
                 if said is not None:
                     world.ask(f"t{n}", said[:n_judged], setting, repeat)
+    return world
+
+
+@settings(max_examples=12, deadline=None, database=None)
+@given(drawn=st.lists(runs, min_size=1, max_size=6))
+def test_plain_loops_say_the_same(store: Store, drawn: list[Any]) -> None:
+    """Scores, averages and levels are what the paper's formulas give, to the last digit."""
+    world = drawn_up(drawn)
     rows = by_loops(world)
     with store.writing() as con:
         world.fill(con)

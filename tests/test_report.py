@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from batcher.report import metric, metrics, table2
+from batcher.latex import escaped
+from batcher.report import headline, metric, metrics, table2
 from batcher.table import FORMS, Table, render
 from cache.errors import UsageError
 from cache.store import Store
@@ -56,6 +57,31 @@ def test_the_layout_of_the_paper(store: Store) -> None:
         ("v1", JUDGE, STRATEGY, "Traj-level", 1.0, 0.0, 1.0, two_thirds, 3, 4),
         ("v1", JUDGE, STRATEGY, "Step-level", 1.0, 0.0, 1.0, two_thirds, 3, 4),
     )
+
+
+def test_no_score_stands_alone(store: Store) -> None:
+    """Below the judges of a label set stands what looking at nothing gives, with no run of it."""
+    world = three_domains().run("x", 1, {"v1": ()}, "moon").run("y", 1, {"v2": (1,)}, "retail")
+    world.ask("y", (True,))
+    with store.writing() as con:
+        world.fill(con)
+        table = headline(con)
+    assert table.columns[4:8] == ("Airline", "Retail", "Telecom", "Avg.")
+    assert [row[:2] for row in table.rows] == [
+        *[("v1", JUDGE)] * 2,
+        *[("v1", "baseline")] * 8,
+        *[("v2", JUDGE)] * 2,
+        *[("v2", "baseline")] * 8,
+    ]
+    # In airline one of two judged steps is redundant in one run, and the only one in the other.
+    two_thirds = pytest.approx(2 / 3)
+    airline = pytest.approx((2 / 3 + 1) / 2)
+    average = pytest.approx((5 / 6 + 2 / 3 + 2 / 3) / 3)
+    assert table.rows[2] == ("v1", "baseline", "all redundant", "Traj-level", 1, 1, 1, 1, 4, 4)
+    assert table.rows[3][2:] == (
+        *("all redundant", "Step-level", airline, two_thirds, two_thirds, average, 4, 4),
+    )
+    assert table.rows[13][2:] == ("all redundant", "Step-level", None, 1, None, 1, 1, 1)
 
 
 def test_text(store: Store) -> None:
@@ -132,7 +158,8 @@ def test_every_metric_is_a_table(store: Store) -> None:
         for form in FORMS:
             text = render(table, form, 80)
             shown = table.columns if table.rows else ()
-            assert all(name in text for name in shown), (table.title, form)
+            names = map(escaped, shown) if form == "latex" else shown
+            assert all(name in text for name in names), (table.title, form)
         assert max(map(len, render(table, "table", 80).splitlines())) <= 80
 
 
