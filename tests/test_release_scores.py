@@ -252,7 +252,6 @@ def test_pairs_of_joint_evidence_in_any_order(unlabelled: Path, tmp_path: Path) 
     said_of(store, {"retrieve": [joint], "detect": [joint]}, marked)
     statement = "select n_answered, n_correct from evidence_accuracy where domain = 'all'"
     assert set(rows_of(store, statement)) == {(1, 1)}
-    assert rows_of(store, "select n_gold, hits_at_1 from detections where hits_at_1 > 0") == [
-        (2, 1)
-    ]
+    found = rows_of(store, "select n_gold, hits_at_1 from detections where hits_at_1 > 0")
+    assert found == [(2, 1)]
     agree(store, tmp_path / "out")
