@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from batcher.figures.base import DASHES, Figure, Row, data, ordered, series, with_questions
 
 if TYPE_CHECKING:
     import altair as alt
+
+#: One line for each line of a name.
+_LINES = r"split(datum.label, '\n')"
 
 
 def chart(rows: list[Row]) -> alt.TopLevelMixin:
@@ -18,7 +22,8 @@ def chart(rows: list[Row]) -> alt.TopLevelMixin:
     several = len({row["label_set"] for row in rows}) > 1
     points = []
     for row in rows:
-        who = row["judge"] + (f" · {row['label_set']}" if several else "")
+        # A long name would run into the next panel: its parameters have lines of their own.
+        who = re.sub("(?=[?&])", "\n", row["judge"]) + (f"\n{row['label_set']}" if several else "")
         for score, name in (("step_score", "Step-level"), ("trajectory_score", "Traj-level")):
             if row[score] is not None:
                 panel = {"who": who, "panel": f"{name} · {row['domain']}"}
@@ -45,7 +50,11 @@ def chart(rows: list[Row]) -> alt.TopLevelMixin:
     mark = alt.Chart().mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **told)
     panels = alt.layer(line, mark, data=data(points)).properties(width=190, height=130)
     return panels.facet(
-        row=alt.Row("who:N", title=None, header=alt.Header(labelOrient="top", labelAnchor="start")),
+        row=alt.Row(
+            "who:N",
+            title=None,
+            header=alt.Header(labelOrient="top", labelAnchor="start", labelExpr=_LINES),
+        ),
         column=alt.Column("panel:N", title=None),
     )
 
