@@ -28,6 +28,8 @@ LABEL_PIXELS = 400
 
 _CONFIG = {
     "background": "white",
+    # What texts are measured with; a page that shows another font would push them together.
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
     "axis": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": LABEL_PIXELS},
     "header": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": LABEL_PIXELS},
     "legend": {"labelFontSize": 11, "labelLimit": LABEL_PIXELS, "orient": "bottom", "columns": 3},

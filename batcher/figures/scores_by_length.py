@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from batcher.figures.base import DASHES, Figure, Row, data, ordered, series, with_questions
@@ -9,19 +10,24 @@ from batcher.figures.base import DASHES, Figure, Row, data, ordered, series, wit
 if TYPE_CHECKING:
     import altair as alt
 
+#: One line for each line of a name.
+_LINES = r"split(datum.label, '\n')"
+
 
 def chart(rows: list[Row]) -> alt.TopLevelMixin:
-    """Return one row of panels a judge, and one column a score, domain and label set."""
+    """Return one row of panels a judge and label set, and one column a score and domain."""
     import altair as alt
 
     rows = with_questions(rows)
     several = len({row["label_set"] for row in rows}) > 1
     points = []
     for row in rows:
-        where = row["domain"] + (f" · {row['label_set']}" if several else "")
+        # A long name would run into the next panel: its parameters have lines of their own.
+        who = re.sub("(?=[?&])", "\n", row["judge"]) + (f"\n{row['label_set']}" if several else "")
         for score, name in (("step_score", "Step-level"), ("trajectory_score", "Traj-level")):
             if row[score] is not None:
-                points.append(row | {"score": row[score], "panel": f"{name} · {where}"})
+                panel = {"who": who, "panel": f"{name} · {row['domain']}"}
+                points.append(row | panel | {"score": row[score]})
     levels = ["1-18", "19-30", "31-49", "50+"]
     x = alt.X("messages:O", sort=levels, title="messages", axis=alt.Axis(labelAngle=0, grid=True))
     x = x.scale(domain=levels)
@@ -42,9 +48,13 @@ def chart(rows: list[Row]) -> alt.TopLevelMixin:
         )
     )
     mark = alt.Chart().mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **told)
-    panel = alt.layer(line, mark, data=data(points)).properties(width=190, height=130)
-    return panel.facet(
-        row=alt.Row("judge:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")),
+    panels = alt.layer(line, mark, data=data(points)).properties(width=190, height=130)
+    return panels.facet(
+        row=alt.Row(
+            "who:N",
+            title=None,
+            header=alt.Header(labelOrient="top", labelAnchor="start", labelExpr=_LINES),
+        ),
         column=alt.Column("panel:N", title=None),
     )
 

@@ -12,7 +12,7 @@ import hashlib
 import html
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,10 @@ def read(con: Connection, now: datetime) -> Contents:
     """Return the contents of the page, so that the database need not stay open while it is made."""
     return Contents(
         scores=headline(con),
-        costs=tuple(metric(con, name) for name in _COSTS if name in metrics()),
+        # One line a setting reads better here than one small table a setting.
+        costs=tuple(
+            replace(metric(con, name), headings=()) for name in _COSTS if name in metrics()
+        ),
         made=tuple(made.tables(con, now)),
         viewer=data.read(con),
     )
