@@ -55,7 +55,7 @@ class Checker:
     def check(self) -> Counter[str]:
         """Check everything; return how many synthetic labels there are by kind."""
         assert {*self.made} == self.annotated
-        inserted = {name: self._original_is_kept(name) for name in self.made}
+        inserted = {name: self.original_is_kept(name) for name in self.made}
         counts: Counter[str] = Counter()
         for label in self.labels:
             name = label["trajectory_id"]
@@ -79,7 +79,7 @@ class Checker:
         assert calls == counts.total(), "every inserted step has a label"
         return counts
 
-    def _original_is_kept(self, name: str) -> set[int]:
+    def original_is_kept(self, name: str) -> set[int]:
         """All messages of the original in order, but for their index; return what is new."""
         old = self.runs[name.removesuffix(f"@{self.name}")]
         new = self.runs[name]

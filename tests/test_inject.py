@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import uuid
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batcher.injection import OFFERS, inject, rates_of
+from batcher.injection.callids import CallIds
 from batcher.injection.corpus import learnt, looks_like_a_read
 from batcher.injection.duplicated import equivalent
 from batcher.injection.wording import language
@@ -24,6 +27,7 @@ from tests.injected import Checker
 from tests.test_importers_shared import SHARED
 
 #: Far more than there are places for.
+UUID4 = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 PLENTY = [f"--rate={kind}=20" for kind in KINDS]
 TABLES = ("trajectories", "messages", "steps", "annotations", "labels")
 
@@ -224,6 +228,35 @@ def test_a_failure_speaks_the_run_s_language() -> None:
     assert language(spanish) == "es"
     assert language(chinese) == "zh"
     assert language(run_of(Message(0, "user", "Where is the order of mine?"))) == "en"
+
+
+@pytest.mark.parametrize(
+    ("own", "form"),
+    [
+        ([f"call_{n:024x}" for n in (7**20, 11**20, 5**30)], r"call_[0-9a-f]{24}"),
+        ([f"toolu_01{c}" for c in ("aB3dE", "Zz9yX", "q7WeR", "M2nbV")], r"toolu_01[0-9A-Za-z]{5}"),
+        (["chatcmpl-tool-9f3a", "chatcmpl-tool-b07c"], r"chatcmpl-tool-[0-9a-f]{4}"),
+        (["1001", "2203"], r"\d{4}"),
+        ([*"0123456789"], r"\d{2}"),
+        (["call_x9"], r"call_[0-9a-z]{2}"),
+        (["", ""], r""),
+        (["functions.find:0"] * 3, r"functions\.find:0"),
+        ([str(uuid.UUID(int=7**n, version=4)) for n in range(15, 45)], UUID4),
+    ],
+)
+def test_new_ids_look_like_the_run_s_own(own: list[str], form: str) -> None:
+    """Length, prefix and alphabet are kept; one id for all calls, or none, stays so."""
+    messages = [Message(0, "user", "hi")]
+    for at, call_id in enumerate(own, start=1):
+        messages.append(Message(at, "assistant", "", (ToolCall("get_x", "{}", call_id),)))
+    run = run_of(*messages)
+    ids = CallIds(run, learnt([run])["shop"], random.Random(1))
+
+    made = [ids.new() for _ in range(20)]
+
+    assert all(re.fullmatch(form, one) for one in made), made
+    if len({*own}) > 1 or len(own) == 1:
+        assert len({*made} - {*own}) == 20
 
 
 def test_a_sum_may_be_spaced_in_the_other_way() -> None:

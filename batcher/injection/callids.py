@@ -6,6 +6,7 @@ import random
 import re
 import string
 from collections.abc import Sequence
+from itertools import takewhile
 
 from batcher.injection.corpus import Corpus
 from cache.records import Trajectory
@@ -41,15 +42,20 @@ class CallIds:
         if self._alike or not model:
             return model
         alike = [one for one in self._pool if _form(one) == _form(model)] or [model]
+        tries = 0
         while True:
             made = self._like(model, alike)
+            tries += 1
+            if tries > 100:
+                # So short that all are taken: the next ones are longer.
+                made += "".join(self._luck.choices(string.digits, k=tries // 100))
             if made not in self._taken:
                 self._taken.add(made)
                 return made
 
     def _like(self, model: str, alike: Sequence[str]) -> str:
         """Return ``model`` with every place that varies among its like drawn anew."""
-        fixed = len(re.match(r"(?:[A-Za-z]+[_-])*", model)[0])  # type: ignore[index]
+        fixed = _fixed(model, alike)
         varied = {char for one in alike for char in one[fixed:] if char.isalnum()}
         alphabet = next((a for a in _ALPHABETS if varied <= {*a}), _ALPHABETS[-1])
         made = model[:fixed]
@@ -64,7 +70,23 @@ class CallIds:
         return made
 
 
-def _form(call_id: str) -> tuple[int, str, str]:
-    """Length, prefix, and where its punctuation stands."""
-    prefix = re.match(r"(?:[A-Za-z]+[_-])*", call_id)
-    return (len(call_id), prefix[0] if prefix else "", re.sub(r"[A-Za-z0-9]", "x", call_id))
+def _fixed(model: str, alike: Sequence[str]) -> int:
+    """Return how many characters at the front are the same in every id.
+
+    Few ids may agree by chance: then only up to a separator.
+    """
+    if len(alike) >= 4:
+        return len(_front(alike))
+    front = _front(alike) if len(alike) > 1 else re.sub(r"[^A-Za-z_].*", "", model)
+    return max(front.rfind(mark) for mark in "_-:") + 1
+
+
+def _front(ids: Sequence[str]) -> str:
+    """Return what all ids begin with."""
+    same = takewhile(lambda chars: len({*chars}) == 1, zip(*ids, strict=False))
+    return "".join(chars[0] for chars in same)
+
+
+def _form(call_id: str) -> tuple[int, str]:
+    """Length, and where its punctuation stands."""
+    return (len(call_id), re.sub(r"[A-Za-z0-9]", "x", call_id))
