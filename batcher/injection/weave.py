@@ -82,13 +82,22 @@ def narration(run: Trajectory, tool: str, corpus: Corpus, luck: random.Random) -
     own = [m.content for m in run.messages if m.role == "assistant" and m.tool_calls]
     if not own or luck.random() >= sum(map(bool, own)) / len(own):
         return ""
-    general = sorted({text for text in corpus.sayings[run.dataset, tool] if _names_nothing(text)})
+    heard = {_announcement(text) for text in corpus.sayings[run.dataset, tool]}
+    general = sorted(heard - {""})
     return luck.choice(general) if general else ""
 
 
-def _names_nothing(text: str) -> bool:
-    """Whether a sentence would fit any call: no number, no name, no list, no long speech."""
-    if not 0 < len(text) <= 200 or re.search(r"[\d#*\n@]", text):
-        return False
+_COUNTED = re.compile(r"\b(both|one|two|three|four|five|six|all|each|those|these|other)\b", re.I)
+
+
+def _announcement(text: str) -> str:
+    """Return what of a text would fit any call of the same tool, "" where nothing does.
+
+    That is the text if it is short, else its last sentence; without numbers, names and lists.
+    """
+    if len(text) > 130:
+        text = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
+    if not 0 < len(text) <= 130 or re.search(r"[\d#*\n@?]", text) or _COUNTED.search(text):
+        return ""
     inside = re.findall(r"(?<![.!?:] )(?<!^)\b[A-Z]\w*", text)
-    return all(word == "I" for word in inside)
+    return text if all(word == "I" for word in inside) else ""
