@@ -368,6 +368,26 @@ def import_(app: App, /, paths: tuple[Path, ...], labels: tuple[Path, ...], **ho
 
 
 @main.command()
+@click.option("--dataset", multiple=True, help="Only runs of this data set.")
+@click.option("--domain", multiple=True, help="Only runs of this domain.")
+@click.option("--into", required=True, help="Name of the new data set and of its label set.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed, the same.")
+@click.option("--rate", multiple=True, help="KIND=R: expected insertions a trajectory.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most this many trajectories.")
+@click.pass_obj
+def inject(app: App, /, rate: tuple[str, ...], **how: Any) -> None:
+    """Put synthetic redundant steps into successful runs, as a new data set with exact labels."""
+    from batcher.injection import rates_of
+    from batcher.injection.dataset import inject_dataset
+    from batcher.session import ensure_inputs
+
+    how |= {"datasets": how.pop("dataset"), "domains": how.pop("domain")}
+    rates = rates_of(rate)
+    ensure_inputs(app.store, app.say, app.now())
+    app.say(str(inject_dataset(app.store, rates=rates, now=app.now(), **how)))
+
+
+@main.command()
 @selection
 @shown_as
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
