@@ -11,7 +11,7 @@ from typing import Any
 from batcher import cancel as cancelling
 from batcher.expand import expand
 from batcher.judge import parse
-from batcher.ledger import Scope, due_totals, resolve, tally
+from batcher.ledger import Scope, due_totals, given_up, resolve, tally
 from batcher.offline import JUDGES
 from batcher.prices import cost
 from batcher.providers import connect, module_of
@@ -103,11 +103,13 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
         )
     with store.reading() as con:
         counts = tally(con, scope)
+        errors, commonest = given_up(con)
     total = sum(counts.values())
     if missing := total - counts.get("answered", 0):
         raise Unanswered(
             f"{missing} of {total} prompts have no answer that can be read; "
-            "`needless report coverage` tells why"
+            + (f"{errors} ended in an error, most often: {commonest}; " if errors else "")
+            + "`needless report coverage` tells why"
         )
 
 
