@@ -55,11 +55,9 @@ def prepare(store: Store, scope: Scope, connect: Connect, now: datetime) -> Prep
             fitting = [one for one in due if fits(one, limits)]
             for some in _cleared(con, where, fitting, provider, done):
                 for shard in pack(some, limits):
-                    tokens = sum(one.n_input_tokens for one in shard)
-                    if places <= 0 or (room is not None and tokens > room):
+                    if places <= 0 or not room.takes(shard):
                         break  # the rest stays due until something of ours has left the queue
                     _claim(con, where, shard, provider.key_fingerprint, now)
-                    room = None if room is None else room - tokens
                     places -= 1
                     done.made += 1
     return done
