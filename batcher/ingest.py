@@ -13,7 +13,7 @@ from datetime import datetime
 from batcher.ledger import lines, note
 from batcher.prices import Prices
 from batcher.providers.base import Batch, Poll, Prompt, Provider, Reply
-from batcher.queues import learn_queue_limit
+from batcher.queues import learn
 from cache.bulk import load
 from cache.errors import NotOurs
 from cache.store import Connection, Store
@@ -48,8 +48,8 @@ def ingest(
     if poll.status == "failed":
         detail = {"reason": poll.problem, **poll.detail}
         with store.writing() as con:
-            if poll.queue_full:
-                detail["queue_limit"] = learn_queue_limit(con, batch, poll.queue_limit)
+            if poll.over:
+                detail |= learn(con, batch, poll.over)
             note(con, batch.batch_id, "refused", now(), detail)
         return
     remote_id = batch.remote_id or batch.token

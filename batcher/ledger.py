@@ -169,3 +169,14 @@ def tally(con: Connection, scope: Scope) -> dict[str, int]:
             "semi join scope using (prompt_hash) group by state"
         ).fetchall()
     )
+
+
+def given_up(con: Connection) -> tuple[int, str | None]:
+    """Return how many prompts of the scope made last errors left unanswered, and what most say."""
+    row = con.execute(
+        "with told as (select prompt_hash, arg_max(error, received_at) as error from responses "
+        "semi join scope using (prompt_hash) where outcome = 'error' group by prompt_hash) "
+        "select count(*), left(mode(error), 300) from told "
+        "join prompt_states using (prompt_hash) where state = 'given up'"
+    ).fetchone()
+    return row if row else (0, None)

@@ -9,24 +9,32 @@ from datetime import datetime
 from batcher.hours import cheap_from
 from batcher.ingest import ingest
 from batcher.ledger import OpenBatch, note
-from batcher.pace import Pace
+from batcher.pace import Holds, Pace
 from batcher.prices import Prices
 from batcher.providers.base import Batch, Connect, Poll, Provider
 from batcher.submit import disown, is_doubtful, send, settle_doubt
-from cache.errors import NotOurs, NotVisible, Unreachable
+from cache.errors import NotOurs, NotVisible, ProviderError, Unreachable
 from cache.store import Store
 
 
 @dataclass(slots=True)
 class Standing:
-    """Where things are after one look round; ``over_budget`` tells what the cap holds back."""
+    """Where things are after one look round.
+
+    ``held_back``: something waits for room at a provider; ``cut``: a batch was too large, and what
+    it held can go out again at once, in smaller ones; ``wait``: so many seconds must pass before
+    any open batch may be asked for. ``over_budget`` tells what the cap on the cost holds back,
+    ``waits`` what waits for cheap hours.
+    """
 
     open: int = 0
     parked: int = 0
     held_back: bool = False
+    cut: bool = False
     changed: bool = False
     over_budget: str = ""
     waits: list[str] = field(default_factory=list)
+    wait: float = 0.0
     problems: list[str] = field(default_factory=list)
 
 
@@ -42,6 +50,7 @@ class Mover:
     pace: Pace
     say: Callable[[str], None]
     standing: Standing
+    holds: Holds
     collect: bool = True
     keep_remote: bool = False
     prices: Prices | None = None
@@ -63,7 +72,7 @@ class Mover:
             if not provider.tags_batches and self._doubts(batch):
                 self.say(f"{batch.batch_id}: waits until it is known what became of another batch")
                 return one.status
-            problem = send(self.store, provider, batch, self.pace.now)
+            problem = send(self.store, provider, batch, self.pace.now, self._heard(batch))
             one = self._again(one)
             if problem:
                 return self._not_sent(one, problem)
@@ -75,6 +84,7 @@ class Mover:
         try:
             poll = provider.poll(one.batch.remote_id)
         except Unreachable as error:
+            self._heard(batch)(error)
             self.say(f"{batch.batch_id}: cannot be asked now: {error}")
             return one.status
         except NotVisible as error:
@@ -92,7 +102,14 @@ class Mover:
                 "first one again, so that it can be looked for"
             )
             return "parked"
-        found = settle_doubt(self.store, provider, one, self.pace.now(), doubt=self.pace.doubt)
+        found = settle_doubt(
+            self.store,
+            provider,
+            one,
+            self.pace.now(),
+            doubt=self.pace.doubt,
+            heard=self._heard(batch),
+        )
         if found == "unknown":
             where = f"looking for it at {batch.provider}"
             self.say(f"{batch.batch_id}: its creation is in doubt; {where}")
@@ -104,11 +121,26 @@ class Mover:
     def _not_sent(self, one: OpenBatch, problem: str) -> str:
         batch_id = one.batch.batch_id
         self.say(f"{batch_id}: not sent: {problem}")
-        if self._is_held_back(one.batch):
-            self.standing.held_back = True
-        elif one.status == "refused":
-            self.standing.problems.append(f"{batch_id}: {problem}")
+        if one.status == "refused":
+            self._refused(one.batch, problem)
         return one.status
+
+    def _refused(self, batch: Batch, problem: str) -> None:
+        """Tell a batch that was too much, and will fit in time, from one that stays refused."""
+        with self.store.reading() as con:
+            row = con.execute(
+                "select detail ->> 'queue_limit' is not null or detail ->> 'queue_lines' is not "
+                "null, detail ->> 'line_limit' is not null or detail ->> 'byte_limit' is not null "
+                "from batch_states where batch_id = $1",
+                [batch.batch_id],
+            ).fetchone()
+        waits, is_cut = row if row else (False, False)
+        if waits:
+            self.standing.held_back = True
+        elif is_cut:
+            self.standing.cut = True
+        else:
+            self.standing.problems.append(f"{batch.batch_id}: {problem}")
 
     def _bring_home(self, provider: Provider, one: OpenBatch, poll: Poll) -> str:
         """Write down what a poll said, and store the results if the batch has ended."""
@@ -132,6 +164,7 @@ class Mover:
                 may_call=lambda: self.pace.may_call(batch.provider),
             )
         except Unreachable as error:
+            self._heard(batch)(error)
             self.say(f"{batch.batch_id}: its results cannot be had now: {error}")
             return poll.status
         except NotVisible as error:
@@ -140,11 +173,8 @@ class Mover:
             self.say(f"{batch.batch_id}: {error}; looking for it again")
             disown(self.store, batch, self.pace.now())
             return "in_doubt"
-        if poll.queue_full:
-            self.standing.held_back = True
-        elif poll.status == "failed":
-            problem = f"failed at {batch.provider}: {poll.problem}"
-            self.standing.problems.append(f"{batch.batch_id}: {problem}")
+        if poll.status == "failed":
+            self._refused(batch, f"failed at {batch.provider}: {poll.problem}")
         if not self.keep_remote:
             provider.clean(batch.remote_id or "")
         if not provider.answers_live:
@@ -171,15 +201,6 @@ class Mover:
             self.say(f"{one.batch.batch_id}: set aside: {reason}")
         return "parked"
 
-    def _is_held_back(self, batch: Batch) -> bool:
-        """Tell whether a batch was refused only because too much was waiting already."""
-        with self.store.reading() as con:
-            row = con.execute(
-                "select detail ->> 'queue_limit' from batch_states where batch_id = $1",
-                [batch.batch_id],
-            ).fetchone()
-        return bool(row and row[0])
-
     def _again(self, one: OpenBatch) -> OpenBatch:
         """Read a batch anew, after something was written about it."""
         with self.store.reading() as con:
@@ -199,6 +220,10 @@ class Mover:
                 [batch.batch_id, batch.provider, batch.base_url],
             ).fetchall()
         return any(is_doubtful(row[0]) for row in rows)
+
+    def _heard(self, batch: Batch) -> Callable[[ProviderError], None]:
+        """Return what takes note of an error that a call for ``batch`` ended with."""
+        return lambda error: self.holds.heard(batch, error, self.pace.now())
 
     def _note(self, batch_id: str, status: str, **detail: object) -> None:
         with self.store.writing() as con:

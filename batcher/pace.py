@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from batcher.hours import is_peak
+from batcher.providers.base import Batch
 from batcher.submit import DOUBT
+from cache.errors import ProviderError
 
 #: A batch unknown to its provider may be one that its servers have not all heard of yet.
 GRACE = timedelta(minutes=5)
@@ -48,3 +50,25 @@ class Pace:
             return at * random.uniform(0.8, 1.0)
 
         return pause
+
+
+@dataclass(slots=True)
+class Holds:
+    """Until when providers want to be left alone, as far as this process has heard.
+
+    Kept by provider and address: another one's batches need not wait.
+    """
+
+    until: dict[tuple[str, str], datetime] = field(default_factory=dict)
+
+    def heard(self, batch: Batch, error: ProviderError, now: datetime) -> None:
+        """Take note of an error that names a time; a later time holds longer."""
+        if error.retry_after is not None:
+            where = batch.provider, batch.base_url
+            until = now + timedelta(seconds=error.retry_after)
+            self.until[where] = max(until, self.until.get(where, until))
+
+    def wait(self, batch: Batch, now: datetime) -> float:
+        """Return for how many seconds more a batch's provider is not to be asked."""
+        until = self.until.get((batch.provider, batch.base_url), now)
+        return max(0.0, (until - now).total_seconds())

@@ -29,8 +29,8 @@ class Due:
 
 
 def fits(due: Due, limits: Limits) -> bool:
-    """Tell whether a prompt can be sent at all."""
-    return due.n_bytes + ENVELOPE <= min(limits.line_bytes, limits.bytes) and (
+    """Tell whether a prompt can be sent at all, if need be alone."""
+    return due.n_bytes + ENVELOPE <= limits.line_bytes and (
         limits.tokens is None or due.n_input_tokens <= limits.tokens
     )
 
@@ -38,6 +38,7 @@ def fits(due: Due, limits: Limits) -> bool:
 def pack(prompts: Iterable[Due], limits: Limits) -> Iterator[list[Due]]:
     """Yield shards in order, each filled until the next prompt would break a limit.
 
+    A line that may be sent and is larger than a batch should be goes alone.
     Raises ``ValueError`` for a prompt that fits nowhere: sort those out first with ``fits``.
     """
     shard: list[Due] = []

@@ -73,8 +73,7 @@ def prepare(
                 fitting = [one for one in fitting if purse.takes(one)]
             for some in _cleared(con, where, fitting, provider, done):
                 for shard in pack(some, limits):
-                    tokens = sum(one.n_input_tokens for one in shard)
-                    if places <= 0 or (room is not None and tokens > room):
+                    if places <= 0 or not room.takes(shard):
                         break  # the rest stays due until something of ours has left the queue
                     paid = purse.afford(shard)
                     held += shard[len(paid) :]
@@ -82,7 +81,6 @@ def prepare(
                         continue
                     shard = paid
                     _claim(con, where, shard, provider.key_fingerprint, now)
-                    room = None if room is None else room - tokens
                     places -= 1
                     done.made += 1
         if held:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from batcher.ledger import Scope, make_scope, open_batches
 from batcher.move import Mover, Standing
-from batcher.pace import Pace
+from batcher.pace import Holds, Pace
 from batcher.predict import predict
 from batcher.prepare import Prepared, prepare
 from batcher.prices import Prices
-from batcher.providers.base import Connect
+from batcher.providers.base import Batch, Connect
 from batcher.widen import widen
 from cache.errors import MissingKey, Refused
 from cache.store import Store
@@ -45,6 +45,7 @@ def advance(
     problems: dict[str, None] = {}  # each told once
     halted: set[str] = set()
     waits: set[str] = set()
+    holds = Holds()
     if collect:
         predict(store)  # what is answered already needs no batch
     while True:
@@ -55,7 +56,7 @@ def advance(
         problems |= dict.fromkeys(prepared.problems)
         try:
             standing = Standing()
-            mover = Mover(store, connect, pace, say, standing, collect, keep_remote, prices)
+            mover = Mover(store, connect, pace, say, standing, holds, collect, keep_remote, prices)
             _look_round(mover, scope, halted)
         except BaseException:
             predict(store)  # what came in before a Ctrl-C is read all the same
@@ -74,15 +75,22 @@ def advance(
         # What came in has freed what was set aside for it; only then is the cap final.
         is_broke = bool(prepared.over_budget) and not (prepared.made or standing.changed)
         more = claim and not problems and not is_broke and _due(store, scope)
+        if more and standing.cut:
+            continue  # nothing to wait for
         if not collect or not wait or (not standing.open and not more):
             return standing
         if standing.open or standing.held_back:
-            pace.sleep(pause(standing.changed or prepared.made > 0))
+            pace.sleep(max(standing.wait, pause(standing.changed or prepared.made > 0)))
 
 
 def _look_round(mover: Mover, scope: Scope, halted: set[str]) -> None:
-    """Look at every open batch once, but for those whose account or key said no (``halted``)."""
+    """Look at every open batch once.
+
+    Left alone are those whose account or key said no (``halted``), and for now those whose
+    provider named a time.
+    """
     standing = mover.standing
+    still_open: list[Batch] = []
     with mover.store.reading() as con:
         batches = open_batches(con, scope)
     for one in batches:
@@ -90,7 +98,8 @@ def _look_round(mover: Mover, scope: Scope, halted: set[str]) -> None:
             standing.parked += 1
             continue
         try:
-            status = mover.move(one)
+            held = mover.holds.wait(one.batch, mover.pace.now()) > 0
+            status = one.status if held else mover.move(one)
         except (MissingKey, Refused) as error:
             standing.problems.append(f"{one.batch.batch_id}: {error}")
             halted.add(one.batch.batch_id)
@@ -100,6 +109,9 @@ def _look_round(mover: Mover, scope: Scope, halted: set[str]) -> None:
             standing.parked += 1
         elif status not in ("ingested", "refused"):
             standing.open += 1
+            still_open.append(one.batch)
+    now = mover.pace.now()
+    standing.wait = min((mover.holds.wait(batch, now) for batch in still_open), default=0.0)
 
 
 def _due(store: Store, scope: Scope) -> bool:

@@ -13,7 +13,7 @@ from batcher.budget import dollars
 from batcher.estimate import due_bills
 from batcher.expand import expand
 from batcher.judge import parse
-from batcher.ledger import Scope, resolve, tally
+from batcher.ledger import Scope, given_up, resolve, tally
 from batcher.offline import JUDGES
 from batcher.prices import Prices
 from batcher.providers import connect, module_of
@@ -141,11 +141,14 @@ def conclude(store: Store, scope: Scope, standing: Standing) -> None:
         )
     with store.reading() as con:
         counts = tally(con, scope)
+        errors, commonest = given_up(con)
     total = sum(counts.values())
     if missing := total - counts.get("answered", 0):
         why = "`needless report coverage` tells why"
         if scope.again is not None:
             why = "`needless report drift` counts the others"
+        if errors:
+            why = f"{errors} ended in an error, most often: {commonest}; {why}"
         why = standing.over_budget or why
         raise Unanswered(f"{missing} of {total} prompts have no answer that can be read; {why}")
 

@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 
 from batcher.ledger import OpenBatch, all_lines, known_remote_ids, note
 from batcher.providers.base import Batch, Provider
-from batcher.queues import learn_queue_limit
+from batcher.queues import learn
 from batcher.restore import announce
 from cache import journal
-from cache.errors import InDoubt, QueueFull, Refused, Unreachable
+from cache.errors import InDoubt, OverLimit, ProviderError, Refused, Unreachable
 from cache.store import Store
 
 #: A batch whose creation is in doubt is looked for this often, over at least this long, before it
@@ -29,14 +29,23 @@ DOUBT = timedelta(minutes=2)
 #: What a batch is after a create that failed: to look for, closed, or still to send.
 _AFTER = {
     InDoubt: "in_doubt",
-    QueueFull: "refused",
+    OverLimit: "refused",
     Refused: "refused",
     Unreachable: "prepared",
 }
 
 
-def send(store: Store, provider: Provider, batch: Batch, now: Callable[[], datetime]) -> str | None:
-    """Create a prepared batch at its provider; return why it was not, or None when it was."""
+def send(
+    store: Store,
+    provider: Provider,
+    batch: Batch,
+    now: Callable[[], datetime],
+    heard: Callable[[ProviderError], None] = lambda error: None,
+) -> str | None:
+    """Create a prepared batch at its provider; return why it was not, or None when it was.
+
+    ``heard`` is told the error of a call that failed.
+    """
     with store.writing() as con:
         newest = con.execute(
             "select status from batch_states where batch_id = $1", [batch.batch_id]
@@ -53,11 +62,12 @@ def send(store: Store, provider: Provider, batch: Batch, now: Callable[[], datet
     prompts = () if provider.answers_live else all_lines(store, batch.batch_id)
     try:
         remote_id = provider.submit(batch, prompts)
-    except (InDoubt, QueueFull, Refused, Unreachable) as error:
+    except (InDoubt, OverLimit, Refused, Unreachable) as error:
+        heard(error)
         detail: dict[str, object] = {"reason": str(error)}
         with store.writing() as con:
-            if isinstance(error, QueueFull):
-                detail["queue_limit"] = learn_queue_limit(con, batch, error.limit)
+            if isinstance(error, OverLimit):
+                detail |= learn(con, batch, error)
             note(con, batch.batch_id, _AFTER[type(error)], now(), detail)
         return str(error)
     adopt(store, batch, remote_id, now())
@@ -85,6 +95,7 @@ def settle_doubt(
     now: datetime,
     *,
     doubt: timedelta = DOUBT,
+    heard: Callable[[ProviderError], None] = lambda error: None,
 ) -> str:
     """Look for a batch that may or may not exist; return ``adopted``, ``absent`` or ``unknown``.
 
@@ -95,7 +106,8 @@ def settle_doubt(
         known = known_remote_ids(con)
     try:
         remote_id = provider.find(batch, known)
-    except Unreachable:
+    except Unreachable as error:
+        heard(error)
         return "unknown"
     if remote_id:
         adopt(store, batch, remote_id, now, proved=provider.tags_batches)

@@ -10,7 +10,7 @@ NeedlessError                exit 1
 ├── ProviderError            exit 1   a provider refused, or answered what cannot be used
 │   ├── MissingKey                    no API key in the environment
 │   ├── Refused                       a definite no: nothing was created
-│   ├── QueueFull                     too much of ours waits there already: nothing was created
+│   ├── OverLimit                     too much at once, for a batch or a queue: nothing was created
 │   ├── InDoubt                       no clear answer: something may have been created
 │   ├── NotVisible                    the provider does not know the batch under this key
 │   ├── NotOurs                       a batch that was taken for ours holds other requests
@@ -57,7 +57,14 @@ class StoreBroken(StoreError):
 
 
 class ProviderError(NeedlessError):
-    """A provider refused a call, or its answer cannot be used."""
+    """A provider refused a call, or its answer cannot be used.
+
+    ``retry_after``: it wants to be left alone for so many seconds, if it said so.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class MissingKey(ProviderError):
@@ -68,12 +75,25 @@ class Refused(ProviderError):
     """The provider said no, and so nothing was created."""
 
 
-class QueueFull(ProviderError):
-    """Too many tokens are waiting at the provider already; nothing was created."""
+class OverLimit(ProviderError):
+    """A batch was too much: with what waits at the provider already, or by itself.
 
-    def __init__(self, message: str, *, limit: int | None = None) -> None:
-        super().__init__(message)
-        self.limit = limit
+    ``what`` passed a limit: waiting ``tokens``, waiting lines (``queue``), ``lines`` or ``bytes``
+    of one batch, or a ``quota``, of which nobody can say whether it means size or money.
+    ``stated`` is the limit, where the refusal names it. Nothing was created.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        what: str,
+        stated: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.what = what
+        self.stated = stated
 
 
 class InDoubt(ProviderError):

@@ -41,6 +41,10 @@ JUDGE = "openai:gpt-4o-mini"
 MOST_LINES = 60
 
 
+#: Seconds that a test does not sleep through.
+LONG = 0.5
+
+
 class Endless(AssertionError):
     """The run did not come to an end."""
 
@@ -57,7 +61,8 @@ class Ended:
 class Desk:
     """One database file and whoever is asked; what is said to the user is kept in ``said``.
 
-    ``doubt`` and ``grace`` are nothing, since the provider here never needs to be waited for.
+    ``doubt`` and ``grace`` are nothing, since the provider here never needs to be waited for. A
+    long sleep takes no time: the clock is put forward.
     """
 
     def __init__(
@@ -72,10 +77,11 @@ class Desk:
         self.said: list[str] = []
         self.prices = Prices()
         self.naps: list[float] = []
+        self._late = timedelta(0)
         self._limits = limits
         self._made: dict[tuple[str, ...], Provider] = {}
         self.pace = Pace(
-            now=lambda: datetime.now(UTC),
+            now=lambda: datetime.now(UTC) + self._late,
             sleep=self._sleep,
             first=0.005,
             longest=0.02,
@@ -92,7 +98,10 @@ class Desk:
         self.naps.append(seconds)
         if len(self.naps) > MOST_LINES:
             raise Endless("\n".join(self.said[-8:]))
-        time.sleep(seconds)
+        if seconds > LONG:
+            self._late += timedelta(seconds=seconds)
+        else:
+            time.sleep(seconds)
 
     def _connect(self, *where: str) -> Provider:
         """Connect once to each provider, as a process does, with the limits of this desk."""

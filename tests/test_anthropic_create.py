@@ -179,16 +179,17 @@ def test_a_foreign_batch_is_let_go_and_ours_is_found(serve: Serve, desk: Desk) -
 
 
 def test_an_account_without_credit_stops_the_run(serve: Serve, desk: Desk) -> None:
-    """402, and a 429 that names no time, are spending limits: the run ends, all stays due."""
+    """402, and a 429 that names no time even to a single line, end the run; all stays due."""
     service = serve()
     for status, words in ((402, "no credit left"), (429, "spending limit")):
-        service.set_faults(struck(CREATE, "status", status=status))
+        service.set_faults(struck(CREATE, "status", status=status, times=0))
         ended = desk.run(CLAUDE)
         assert (ended.code, words in ended.message) == (1, True)
         assert desk.states() == {"due": 10}
-    assert service.log()["calls"][CREATE] == 2
+    assert service.log()["creates"] == []
     service.set_faults(Faults())
     assert desk.run(CLAUDE).code == 0
+    assert [one["lines"] for one in service.log()["creates"]] == [10]
     assert desk.attempts() == {1}
 
 

@@ -11,8 +11,9 @@ import pytest
 from batcher.ledger import note
 from batcher.providers.base import Limits
 from tests.conftest import Serve
-from tests.running import ROOT, Desk
-from tests.wire.service import Faults
+from tests.running import ROOT, Desk, needless
+from tests.vendors import for_all
+from tests.wire.service import Faults, LineFault
 
 
 def test_b14_what_has_left_the_queue_gives_its_room_back(serve: Serve, desk: Desk) -> None:
@@ -55,6 +56,47 @@ def test_b54_an_edited_strategy_is_another_version_and_never_mixed(
     versions = desk.rows("select strategy_digest, count(*) from score_averages group by 1")
     assert [count for _, count in versions] == [1, 1]
     assert desk.one("select count(distinct strategy_digest) from predictions") == 2
+
+
+def test_b55_two_versions_of_a_strategy_are_told_apart_by_their_digests(
+    serve: Serve, desk: Desk, tmp_path: Path
+) -> None:
+    """The report has a row a version, each with its digest, and their requests differ by it."""
+    serve()
+    desk.run(strategies=("one_to_one",))
+    text = (ROOT / "prompts" / "one_to_one.toml").read_text("utf-8")
+    (tmp_path / "one_to_one.toml").write_text(text.replace("Is this step", "Was this step"))
+    desk.run(strategies=("one_to_one",), prompts=tmp_path)
+    digests = [row[0] for row in desk.rows("select distinct strategy_digest from requests")]
+    assert len(digests) == 2
+    shown = needless(desk.store.path, "report", "score_averages", "--format", "csv").stdout
+    assert all(shown.count(digest) == 1 for digest in digests)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "says"),
+    [
+        ("openai:gpt-4o-mini", "max_tokens is too large: 999999; this model supports 16384"),
+        ("anthropic:claude-haiku-4-5", "max_tokens: 999999 > 64000, the maximum for this model"),
+    ],
+)
+def test_b20_a_cap_above_the_models_own_is_told_plainly_and_costs_nothing(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, desk: Desk, vendor: str, says: str
+) -> None:
+    """Every line is refused, once and unpaid; the end says max_tokens; a lower cap asks again."""
+    service = for_all(serve, monkeypatch)(
+        Faults(lines=(LineFault("http_error", body='tokens":999999', message=says),))
+    )
+    ended = desk.run(f"{vendor}?max_tokens=999999")
+    assert (ended.code, desk.states()) == (4, {"given up": 10})
+    assert "10 ended in an error, most often: " in ended.message
+    assert says in ended.message
+    assert desk.one("select coalesce(sum(cost_usd), 0) from responses") == 0
+    assert service.log()["answered_bodies"] == {}
+    assert desk.run(f"{vendor}?max_tokens=999999").code == 4
+    assert len(service.log()["creates"]) == 1
+    assert desk.run(f"{vendor}?max_tokens=4096").code == 0
+    assert desk.states() == {"given up": 10, "answered": 10}
 
 
 def test_b59_a_state_is_written_whole_or_not_at_all(desk: Desk) -> None:

@@ -102,17 +102,20 @@ def test_too_many_requests_is_waited_out(serve: Serve, desk: Desk) -> None:
 
 
 def test_an_account_without_credit_stops_the_run(serve: Serve, desk: Desk) -> None:
-    """Billing is nothing to wait for: the run ends with the reason, and what is due stays due."""
-    service = serve(Faults(quota_over_lines=1))
+    """Refused down to a single line it is about money: the run ends, and what is due stays due.
+
+    Nothing is left at the provider, and with new credit batches are as large as ever.
+    """
+    service = serve(create("status", status=429, code="insufficient_quota", times=0))
     ended = desk.run()
     assert ended.code == 1
     assert "no credit left" in ended.message
-    assert service.log()["calls"]["batches.create"] == 1
-    assert desk.states() == {"due": 10}
-    assert service.log()["deletes"] == 1
+    assert (desk.states(), service.log()["creates"]) == ({"due": 10}, [])
+    assert service.log()["deletes"] == service.log()["uploads"]
     service.set_faults(Faults())
     assert desk.run().code == 0
     assert desk.attempts() == {1}
+    assert [one["lines"] for one in service.log()["creates"]] == [10]
 
 
 def test_a_server_without_batches_is_told_apart(serve: Serve, desk: Desk) -> None:

@@ -26,7 +26,8 @@ from batcher.judge import Judge
 from batcher.lines import ends_well
 from batcher.marks import mark
 from batcher.providers.base import Batch, Builder, Limits, Poll, Prompt, Reply
-from cache.errors import InDoubt, NotVisible, Refused, Unreachable
+from batcher.refusals import over_limit, retry_after
+from cache.errors import InDoubt, NotVisible, OverLimit, ProviderError, Refused, Unreachable
 from cache.hashing import digest
 
 if TYPE_CHECKING:
@@ -217,7 +218,9 @@ def _translated(call: str) -> Iterator[None]:
     try:
         yield
     except anthropic.APIStatusError as error:
-        raise _of_status(call, error) from error
+        ours = _of_status(call, error)
+        ours.retry_after = retry_after(error.response.headers)
+        raise ours from error
     except (
         anthropic.AnthropicError,
         httpx2.HTTPError,
@@ -228,16 +231,21 @@ def _translated(call: str) -> Iterator[None]:
         raise (InDoubt(reason) if call == "create" else Unreachable(reason)) from error
 
 
-def _of_status(call: str, error: anthropic.APIStatusError) -> Exception:
+def _of_status(call: str, error: anthropic.APIStatusError) -> ProviderError:
     status = error.status_code
     text = f"{call}: HTTP {status}: {error.message}"
     if status == 402 or getattr(error, "type", None) == "billing_error":
         return Refused(f"{text}; the account has no credit left")
-    if status == 429:
-        after = error.response.headers.get("retry-after", "")
-        if not after and call == "create":
+    if call == "create":
+        over = over_limit(status, getattr(error, "type", None), str(error.message), text)
+        if over is not None:
+            return over
+        if status == 429 and "retry-after" not in error.response.headers:
             # A limit on spending says so without naming a time; a limit on the rate names one.
-            return Refused(f"{text}; no time to try again was given: a spending limit?")
+            return OverLimit(
+                f"{text}; no time to try again was given: a spending limit?", what="quota"
+            )
+    if status == 429:
         return Unreachable(text)
     if call == "cancel" and status < 500 and status != 408:
         return Refused(text)  # an ended batch; servers differ in how they say so

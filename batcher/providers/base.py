@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from cache.errors import OverLimit
 from prompts.render import Chat
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one batch may hold: lines, bytes of the finished file, bytes of one line.
+    """What one batch may hold: lines, bytes of the finished file, bytes of one line alone.
 
     ``tokens`` is what may wait at once, where a provider's refusal taught it. From
     ``probe_from`` lines on, settings that were never tried are tried with one line first.
@@ -81,17 +82,15 @@ class Batch:
 class Poll:
     """A batch as the provider sees it now. ``detail`` is kept as JSON with the event.
 
-    ``queue_full`` marks a batch that failed only because too much was waiting already: its
-    prompts are due again, and no attempt is used up; ``queue_limit`` is the number of tokens that
-    the refusal named.
+    ``over`` is the limit that a batch failed by, if that is why: its prompts are due again, and no
+    attempt is used up.
     """
 
     status: str
     is_terminal: bool
     detail: dict[str, object] = field(default_factory=dict)
     problem: str = ""
-    queue_full: bool = False
-    queue_limit: int | None = None
+    over: OverLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ class Provider(Protocol):
     def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
         """Send the prompts and return the provider's id of the batch.
 
-        Raises ``Refused`` or ``QueueFull`` when surely nothing was created, ``InDoubt`` when
+        Raises ``Refused`` or ``OverLimit`` when surely nothing was created, ``InDoubt`` when
         something may be.
         """
         ...

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,8 @@ from batcher import chat as wire
 from batcher.judge import Judge
 from batcher.lines import ends_well, read_lines, write_lines
 from batcher.providers.base import BATCH_LIMITS, Batch, Builder, Poll, Prompt, Reply
-from cache.errors import InDoubt, NotVisible, QueueFull, Refused, Unreachable
+from batcher.refusals import over_limit, retry_after
+from cache.errors import InDoubt, NotVisible, OverLimit, ProviderError, Refused, Unreachable
 from cache.hashing import digest
 
 if TYPE_CHECKING:
@@ -74,8 +74,10 @@ class OpenAI:
         if self._made is None:
             import openai
 
+            # The SDK would sleep through a Retry-After inside the call, while other batches wait;
+            # we look again later by ourselves.
             self._made = openai.OpenAI(
-                api_key=self._key, base_url=self._base_url, max_retries=4, timeout=60.0
+                api_key=self._key, base_url=self._base_url, max_retries=0, timeout=60.0
             )
         return self._made
 
@@ -85,7 +87,7 @@ class OpenAI:
             path = Path(folder, f"needless-{batch.token}.jsonl")
             write_lines(path, batch.endpoint, prompts)
             with _translated("upload"), path.open("rb") as file:
-                uploaded = self._client.with_options(max_retries=2, timeout=600.0).files.create(
+                uploaded = self._client.with_options(timeout=600.0).files.create(
                     file=file, purpose="batch"
                 )
         file_id = getattr(uploaded, "id", None)
@@ -93,13 +95,13 @@ class OpenAI:
             raise Unreachable(f"{self._base_url}: the upload was answered without a file id")
         try:
             return self._create(batch, file_id)
-        except Refused:
+        except (OverLimit, Refused):
             self._delete(file_id)
             raise
 
     def _create(self, batch: Batch, file_id: str) -> str:
         with _translated("create"):
-            made = self._client.with_options(max_retries=0, timeout=120.0).batches.create(
+            made = self._client.with_options(timeout=120.0).batches.create(
                 input_file_id=file_id,
                 endpoint=batch.endpoint,  # type: ignore[arg-type]
                 completion_window="24h",
@@ -152,6 +154,8 @@ class OpenAI:
             f"line {error.line}: {error.message}" if error.line else str(error.message)
             for error in errors[:3]
         )
+        whole = [error for error in errors if not error.line]
+        over = (over_limit(None, error.code, str(error.message)) for error in whole)
         detail: dict[str, object] = {
             "completed": counts.completed if counts else None,
             "failed": counts.failed if counts else None,
@@ -164,8 +168,7 @@ class OpenAI:
             is_terminal=status in _TERMINAL,
             detail=detail,
             problem=problem or "no reason given",
-            queue_full=any(error.code == "token_limit_exceeded" for error in errors),
-            queue_limit=queue_limit(problem),
+            over=next(filter(None, over), None),
         )
 
     def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
@@ -188,7 +191,7 @@ class OpenAI:
         """Ask for the end; what a server says of an ended batch differs, and does not matter."""
         try:
             with _translated("cancel"):
-                self._client.with_options(max_retries=0).batches.cancel(remote_id)
+                self._client.batches.cancel(remote_id)
         except Refused:
             return
 
@@ -234,12 +237,6 @@ class OpenAI:
         raise Unreachable(f"file {file_id} came incomplete three times")
 
 
-def queue_limit(text: str) -> int | None:
-    """Return the number of tokens that a refusal for a full queue names."""
-    found = re.search(r"limit:\s*([\d,._ ]*\d)", text, re.IGNORECASE)
-    return int(re.sub(r"\D", "", found[1])) if found else None
-
-
 def _seconds(value: object) -> float:
     """Read a time as servers write it: a number, a number as text, or ISO 8601."""
     try:
@@ -271,17 +268,21 @@ def _translated(call: str) -> Iterator[None]:
     try:
         yield
     except openai.APIStatusError as error:
-        raise _of_status(call, error) from error
+        ours = _of_status(call, error)
+        ours.retry_after = retry_after(error.response.headers)
+        raise ours from error
     except _faults() as error:
         reason = f"{call}: {type(error).__name__}: {error}"
         raise (InDoubt(reason) if call == "create" else Unreachable(reason)) from error
 
 
-def _of_status(call: str, error: openai.APIStatusError) -> Exception:
+def _of_status(call: str, error: openai.APIStatusError) -> ProviderError:
     status = error.status_code
     text = f"{call}: HTTP {status}: {error.message}"
-    if "enqueued token limit" in str(error.message).lower():
-        return QueueFull(text, limit=queue_limit(text))
+    if call in ("upload", "create"):
+        over = over_limit(status, error.code, str(error.message), text)
+        if over is not None:
+            return over
     if status == 429 and error.code == "insufficient_quota":
         return Refused(f"{text}; the account has no credit left")
     if status == 429:

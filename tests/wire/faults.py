@@ -104,9 +104,11 @@ class LineFault:
 class Faults:
     """Everything that is wrong with the service.
 
-    ``stuck_finalizing`` is a message batch that stays in progress. ``params_refused`` says when a
-    message batch is told of bad params, and ``sampling_refused`` when of sampling parameters, which
-    the API version 2026-10-21 is without; in a live call any of it is refused at once.
+    ``quota_over_lines`` and ``most_lines`` limit the requests of a batch; the refusal does not say
+    how many there may be. ``stuck_finalizing`` is a message batch that stays in progress.
+    ``params_refused`` says when a message batch is told of bad params, and ``sampling_refused``
+    when of sampling parameters, which the API version 2026-10-21 is without; in a live call any of
+    it is refused at once.
     ``single_error_nesting`` leaves out the outer of the two errors of an errored result.
     ``results_base`` replaces scheme and host of results_url; "" makes it relative. ``vocabulary``
     bills by a vocabulary of tiktoken's, such as o200k_base, instead of four characters a token.
@@ -128,6 +130,8 @@ class Faults:
     token_limits: dict[str, int] | None = None
     token_limit_shape: Literal["failed", "429", "400"] = "failed"
     quota_over_lines: int = 0
+    most_lines: int = 0
+    most_lines_shape: Literal["413", "400", "429", "failed"] = "400"
     unknown_models: tuple[str, ...] = ()
     prefix_cache: bool = False
     vary_repeats: bool = False

@@ -12,6 +12,7 @@ import msgspec
 from tests.wire.exchange import Refused, Request
 from tests.wire.faults import Faults
 from tests.wire.message_params import refuse_params, refuse_sampling
+from tests.wire.queue_limits import refuse_many
 from tests.wire.settings import Settings
 
 _CUSTOM_ID = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -62,6 +63,7 @@ def read_order(request: Request, faults: Faults, settings: Settings) -> MessageO
         requests.append(made)
     if faults.quota_over_lines and len(requests) > faults.quota_over_lines:
         raise Refused(429, "This request would exceed the limit of requests in the queue.")
+    refuse_many(len(requests), faults)
     return MessageOrder(tuple(requests), version, hashlib.sha256(request.body).hexdigest())
 
 

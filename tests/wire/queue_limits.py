@@ -1,4 +1,4 @@
-"""The queue's limits: enqueued prompt tokens per model, and a quota on the size of a batch.
+"""The queue's limits: enqueued prompt tokens per model, and how many requests a batch may hold.
 
 The same refusal comes in two shapes in the wild: an HTTP error on creation, or a batch that fails
 after it was accepted.
@@ -15,6 +15,14 @@ from tests.wire.input_file import InputFile, Problem
 
 _QUOTA = "You exceeded your current quota, please check your plan and billing details."
 
+#: What a batch of too many requests is told, by the HTTP status. No number is named.
+TOO_MANY = {
+    "413": "Request Entity Too Large",
+    "400": "The batch holds too many requests.",
+    "429": "Too many requests in this batch; please send smaller batches.",
+    "failed": "The batch holds too many requests.",
+}
+
 
 class QueueLimits:
     """The limits against the batches that are not over."""
@@ -28,6 +36,7 @@ class QueueLimits:
         most = self._faults.quota_over_lines
         if most and len(source.lines) > most:
             raise Refused(429, _QUOTA, kind="insufficient_quota", code="insufficient_quota")
+        refuse_many(len(source.lines), self._faults)
         shape = self._faults.token_limit_shape
         text = self._text(source, self._active)
         if text is not None and shape != "failed":
@@ -39,6 +48,9 @@ class QueueLimits:
         if model is not None and model in self._faults.unknown_models:
             text = f"The model `{model}` does not exist or cannot be used in a batch."
             return (Problem("model_not_found", text, None, "body.model"),)
+        most = self._faults.most_lines
+        if most and self._faults.most_lines_shape == "failed" and len(batch.source.lines) > most:
+            return (Problem("too_many_tasks", TOO_MANY["failed"]),)
         if self._faults.token_limit_shape == "failed":
             running = [other for other in self._active if other.status != "validating"]
             refusal = self._text(batch.source, running)
@@ -59,3 +71,10 @@ class QueueLimits:
             f"Limit: {limit:,} enqueued tokens. "
             "Please try again once some in_progress batches have been completed."
         )
+
+
+def refuse_many(lines: int, faults: Faults) -> None:
+    """Refuse the creation of a batch with more lines than the faults allow."""
+    shape = faults.most_lines_shape
+    if faults.most_lines and lines > faults.most_lines and shape != "failed":
+        raise Refused(int(shape), TOO_MANY[shape])
