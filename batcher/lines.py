@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,17 @@ def write_lines(path: Path, endpoint: str, prompts: Iterable[Prompt]) -> None:
             file.write(b'{"body":%b,"custom_id":"%b%b' % (prompt.body, custom_id, tail))
 
 
-def read_lines(path: Path) -> Iterator[Reply]:
+def read_lines(path: Path, read: Callable[[bytes], Reply]) -> Iterator[Reply]:
     """Yield a reply a line; bytes are split on line feeds only, since text may hold any other."""
     with path.open("rb") as file:
         for line in file:
             stripped = line.strip(b"\r\n\t ")
             if stripped:
-                yield read_line(stripped)
+                yield read(stripped)
 
 
-def read_line(line: bytes) -> Reply:
-    """Return what one result line says: success is status 200 **and** a usable body."""
+def opened(line: bytes, said: Callable[[str | None, dict[str, Any], str], Reply]) -> Reply:
+    """Return what ``said`` makes of a line's custom id, fields and text; malformed is no object."""
     raw = line.decode("utf-8", "replace")
     try:
         fields: Any = json.loads(line)
@@ -39,7 +39,15 @@ def read_line(line: bytes) -> Reply:
     if not isinstance(fields, dict):
         return Reply(None, "malformed", raw=raw, error="JSON, but not an object")
     custom_id = fields.get("custom_id")
-    custom_id = custom_id if isinstance(custom_id, str) else None
+    return said(custom_id if isinstance(custom_id, str) else None, fields, raw)
+
+
+def read_line(line: bytes) -> Reply:
+    """Return what one result line says: success is status 200 **and** a usable body."""
+    return opened(line, _said)
+
+
+def _said(custom_id: str | None, fields: dict[str, Any], raw: str) -> Reply:
     response = fields.get("response")
     if not isinstance(response, dict):
         return wire.failure(custom_id, None, fields.get("error"), raw)

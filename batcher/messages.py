@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 
 from batcher.judge import Judge
+from batcher.lines import opened
 from batcher.providers.base import Reply
 from cache.errors import UsageError
 from cache.hashing import canonical_bytes
@@ -67,14 +67,11 @@ def bodies(judge: Judge) -> Callable[[Chat], bytes]:
 
 def read_line(line: bytes) -> Reply:
     """Return what one result line says; unknown result types are errors, whatever the SDK says."""
-    raw = line.decode("utf-8", "replace")
-    try:
-        fields: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return Reply(None, "malformed", raw=raw, error=f"not JSON: {error}")
-    custom_id = fields.get("custom_id") if isinstance(fields, dict) else None
-    custom_id = custom_id if isinstance(custom_id, str) else None
-    result = fields.get("result") if isinstance(fields, dict) else None
+    return opened(line, _said)
+
+
+def _said(custom_id: str | None, fields: dict[str, Any], raw: str) -> Reply:
+    result = fields.get("result")
     result = result if isinstance(result, dict) else {}
     kind = result.get("type")
     if kind in ("canceled", "expired"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batcher.providers.base import Limits
 from batcher.refusals import over_limit
 from tests.conftest import Serve
 from tests.running import INSTANT, JUDGE, Desk
@@ -103,6 +105,23 @@ def test_b15_too_many_calls_shrink_nothing(
     assert [one["lines"] for one in service.log()["creates"]] == [10]
     assert desk.rows("select * from batch_limits") == []
     assert sum(nap >= 19 for nap in desk.naps) == 3
+
+
+def test_b15_a_queue_that_is_full_of_lines_is_waited_for(start: Serve, db: Path) -> None:
+    """Refused beside others that wait, a batch goes out when they have ended, not in pieces."""
+    text = "Too many enqueued requests. Please wait for other batches to end."
+    service = start(struck("batches.create", "status", first=2, status=429, message=text))
+    desk = Desk(db, limits=Limits(requests=4, bytes=10**7, line_bytes=10**7))
+    service.hold("*")
+    scope = desk.ask()
+    desk.advance(scope, wait=False)
+    service.release("*")
+    assert desk.advance(scope).code == 0
+    check_paid_once(desk, service)
+    assert sorted(one["lines"] for one in service.log()["creates"]) == [2, 4, 4]
+    assert desk.rows("select token_limit, waiting_lines from queue_limits") == [(None, 0)]
+    assert desk.one("select line_limit from queue_limits") in (4, 5, 6)
+    assert desk.rows("select * from batch_limits") == []
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from batcher import messages as wire
 from batcher.judge import Judge
-from batcher.lines import ends_well
+from batcher.lines import ends_well, read_lines
 from batcher.marks import mark
 from batcher.providers.base import Batch, Builder, Limits, Poll, Prompt, Reply
 from batcher.refusals import over_limit, retry_after
@@ -154,11 +154,7 @@ class Anthropic:
         with tempfile.TemporaryDirectory(prefix="needless-") as folder:
             path = Path(folder, "results.jsonl")
             self._download(remote_id, path, _size(one))
-            with path.open("rb") as file:
-                for line in file:
-                    stripped = line.strip(b"\r\n\t ")
-                    if stripped:
-                        yield wire.read_line(stripped)
+            yield from read_lines(path, wire.read_line)
 
     def cancel(self, remote_id: str) -> None:
         """Ask for the end; an ended batch is left as it is."""

@@ -170,5 +170,30 @@ class Provider(Protocol):
         ...
 
 
+class Unbatched:
+    """The verbs of a place that works inside ``fetch``: nothing is ever sent before, or left."""
+
+    answers_live = True
+    tags_batches = True
+
+    def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
+        """Nothing to send yet: the token is the id."""
+        return batch.token
+
+    def find(self, batch: Batch, known: frozenset[str]) -> str | None:
+        """Nothing can be in doubt."""
+        return batch.token
+
+    def poll(self, remote_id: str) -> Poll:
+        """Always ready to be fetched."""
+        return Poll("completed", is_terminal=True)
+
+    def cancel(self, remote_id: str) -> None:
+        """Nothing runs elsewhere."""
+
+    def clean(self, remote_id: str) -> None:
+        """Nothing is left elsewhere."""
+
+
 #: What connects to a provider: its name, base URL and mode.
 Connect = Callable[[str, str, str], Provider]

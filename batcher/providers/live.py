@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from batcher import chat as wire
 from batcher.live import Busy, answer_all
-from batcher.providers.base import Batch, Limits, Poll, Prompt, Reply
+from batcher.providers.base import Limits, Prompt, Reply, Unbatched
 from cache.errors import Refused
 from cache.hashing import digest
 
@@ -28,12 +28,10 @@ DEADLINE = 900.0
 _BUSY = (429, 503, 529)
 
 
-class Live:
+class Live(Unbatched):
     """A server that speaks chat completions, asked many times at once."""
 
     limits = Limits(requests=100_000, bytes=500_000_000, line_bytes=100_000_000)
-    answers_live = True
-    tags_batches = True
 
     def __init__(self, base_url: str, key: str, *, deadline: float = DEADLINE) -> None:
         """Take an address with its ``/v1``; the SDK is imported with the first call."""
@@ -47,18 +45,6 @@ class Live:
         """The first digits of the key's SHA-256."""
         return digest(self._key)
 
-    def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
-        """Nothing to send yet: the token is the id."""
-        return batch.token
-
-    def find(self, batch: Batch, known: frozenset[str]) -> str | None:
-        """Nothing can be in doubt."""
-        return batch.token
-
-    def poll(self, remote_id: str) -> Poll:
-        """Always ready to be fetched."""
-        return Poll("completed", is_terminal=True)
-
     def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply | None]:
         """Answer each prompt; raises ``Refused`` after what was in flight came home."""
         import openai
@@ -68,12 +54,6 @@ class Live:
         )
         with self._made:
             yield from answer_all(pending, self._call)
-
-    def cancel(self, remote_id: str) -> None:
-        """Nothing runs elsewhere."""
-
-    def clean(self, remote_id: str) -> None:
-        """Nothing is left elsewhere."""
 
     def _call(self, prompt: Prompt) -> Reply:
         """Send one prompt; runs in a thread."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from batcher.judge import Judge
 from batcher.offline import JUDGES, Question
-from batcher.providers.base import Batch, Builder, Limits, Poll, Prompt, Reply
+from batcher.providers.base import Builder, Limits, Prompt, Reply, Unbatched
 from cache.errors import UsageError
 from cache.hashing import canonical_bytes
 from cache.records import Step
@@ -61,25 +61,11 @@ def _step(step: Step) -> dict[str, object]:
     }
 
 
-class Offline:
+class Offline(Unbatched):
     """Answers inside ``fetch``; a batch is over as soon as it is made."""
 
     limits = Limits(requests=100_000, bytes=200_000_000, line_bytes=200_000_000)
-    answers_live = True
-    tags_batches = True
     key_fingerprint = ""
-
-    def submit(self, batch: Batch, prompts: Iterable[Prompt]) -> str:
-        """Nothing to send: the token is the id."""
-        return batch.token
-
-    def find(self, batch: Batch, known: frozenset[str]) -> str | None:
-        """Nothing can be in doubt."""
-        return batch.token
-
-    def poll(self, remote_id: str) -> Poll:
-        """Always over."""
-        return Poll("completed", is_terminal=True)
 
     def fetch(self, remote_id: str, pending: Iterable[Prompt]) -> Iterator[Reply]:
         """Answer each prompt."""
@@ -87,12 +73,6 @@ class Offline:
             body = json.loads(prompt.body)
             text = JUDGES[body["model"]].answer(Question.from_body(body))
             yield Reply(prompt.custom_id, "ok", raw="", text=text, model=body["model"])
-
-    def cancel(self, remote_id: str) -> None:
-        """Nothing runs elsewhere."""
-
-    def clean(self, remote_id: str) -> None:
-        """Nothing is left elsewhere."""
 
 
 def connect(base_url: str, key: str) -> Offline:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from batcher import chat as wire
 from batcher.judge import Judge
-from batcher.lines import ends_well, read_lines, write_lines
+from batcher.lines import ends_well, read_line, read_lines, write_lines
 from batcher.providers.base import BATCH_LIMITS, Batch, Builder, Poll, Prompt, Reply
 from batcher.refusals import over_limit, retry_after
 from cache.errors import InDoubt, NotVisible, OverLimit, ProviderError, Refused, Unreachable
@@ -185,7 +185,7 @@ class OpenAI:
                     paths.append(Path(folder, f"{number}.jsonl"))
                     self._download(file_id, paths[-1])
             for path in paths:
-                yield from read_lines(path)
+                yield from read_lines(path, read_line)
 
     def cancel(self, remote_id: str) -> None:
         """Ask for the end; what a server says of an ended batch differs, and does not matter."""
