@@ -48,6 +48,9 @@ def multiply(folder: Path, count: int, n_bytes: int) -> list[Path]:
         run["trial"] = number // len(found["simulations"])
         talk = [one for one in run["messages"] if one["role"] == "user"]
         missing = max(0, n_bytes - len(json.dumps(run)))
+        for one in run["messages"]:
+            if one["role"] == "tool":  # results of one run are alike, of two runs are not
+                one["content"] += f" (shelf {number})"
         for at, one in enumerate(talk):
             one["content"] += " " + filler(number * 100 + at, missing // len(talk))
         runs.append(run)
