@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,11 +33,13 @@ from batcher.expand import expand  # noqa: E402
 from batcher.ingest import ingest  # noqa: E402
 from batcher.judge import parse  # noqa: E402
 from batcher.ledger import Scope, all_lines, open_batches  # noqa: E402
-from batcher.lines import read_lines, write_lines  # noqa: E402
+from batcher.lines import read_line, read_lines, write_lines  # noqa: E402
 from batcher.predict import predict  # noqa: E402
+from batcher.prepare import prepare  # noqa: E402
+from batcher.prices import Prices  # noqa: E402
 from batcher.providers.base import BATCH_LIMITS, Batch, Poll, Prompt, Reply  # noqa: E402
 from batcher.selection import Selection  # noqa: E402
-from batcher.submit import adopt, prepare  # noqa: E402
+from batcher.submit import adopt  # noqa: E402
 from cache.inputs import write  # noqa: E402
 from cache.records import Message, ToolCall, Trajectory  # noqa: E402
 from cache.steps import split_steps  # noqa: E402
@@ -129,7 +132,7 @@ def selection(folder: Path) -> Selection:
 class Nowhere:
     """A provider that only lends its limits."""
 
-    limits = BATCH_LIMITS
+    limits = replace(BATCH_LIMITS, probe_from=10**9)  # no line goes first alone
     answers_live = False
     key_fingerprint = ""
 
@@ -154,7 +157,7 @@ def part_plan(folder: Path) -> None:
     scope = Scope(selections=(selection(folder),))
     with Measured() as measured:
         expand(store, selection(folder), now=lambda: NOW)
-        prepare(store, scope, lambda *_: Nowhere(), NOW)  # type: ignore[arg-type, return-value]
+        prepare(store, scope, lambda *_: Nowhere(), NOW, Prices())  # type: ignore[arg-type, return-value]
         with store.reading() as con:
             batches = [one.batch for one in open_batches(con, scope)]
         for batch in batches:
@@ -239,7 +242,7 @@ class Recorded(Nowhere):
 
     def fetch(self, remote_id: str, pending: Iterator[Prompt]) -> Iterator[Reply]:
         """The file's lines."""
-        return read_lines(self._path)
+        return read_lines(self._path, read_line)
 
 
 def part_results(folder: Path) -> None:
