@@ -13,6 +13,7 @@ from datetime import datetime
 import sql
 from batcher.ledger import Scope, make_scope
 from batcher.prices import Prices
+from batcher.rates import Tokens
 from cache.store import Connection, Store
 
 _DUE_TOKENS = sql.read("queries")["due_tokens"]
@@ -42,6 +43,9 @@ _THOUGHT = (100.0, 600.0, 3000.0)
 #: The part of a shareable beginning that is found in a provider's cache, without own history.
 #: Vendors promise nothing; for batches one of them has seen 30 to 98 %.
 _HITS = 0.5
+
+#: Requests up to this size cost alike in every tariff; looking up once is enough.
+_ONE_STEP = 100_000
 
 #: How far our own count may be too low where a model's vocabulary is not known.
 _UNKNOWN_VOCABULARY = 1.25
@@ -150,20 +154,14 @@ def bill(
         (most, 0.0, most if outlook.may_write else 0.0, outlook.high),
     )
     found: list[float] = []
+    rates = prices.rates(provider, model, mode, at, input_tokens=round(most))
     for size, cached, kept, out in cases:
-        one = prices.priced(
-            provider,
-            model,
-            mode,
-            at,
-            input_tokens=round(size),
-            cached_tokens=round(cached),
-            write_1h_tokens=round(kept),
-            output_tokens=round(out),
-        )
-        if one is None:
+        if most > _ONE_STEP:  # a longer context may cost more
+            rates = prices.rates(provider, model, mode, at, input_tokens=round(size))
+        if rates is None:
             return None
-        found.append(one.usd)
+        usage = Tokens(round(size), round(out), round(cached), written_1h=round(kept))
+        found.append(rates.usd(usage))
     low, likely, high = found
     return Dollars(min(low, likely), likely, max(high, likely))
 

@@ -38,7 +38,7 @@ ROUGH = 4.0
 SAMPLE = 1_200_000
 
 #: From then on one text in so many is counted, and the ratio is that of the last ten or so.
-EVERY = 12
+EVERY = 24
 FORGET = 0.9
 
 #: What a chat of two messages takes besides their text, by the rule that is widely used: three a
