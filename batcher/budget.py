@@ -37,6 +37,14 @@ class Budget:
         """Whether there is a cap at all."""
         return math.isfinite(self.max_usd)
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether open batches may cost nobody knows what, so that no cap can be kept.
+
+        That is so for lines put back from the journal, or sent without a price or a cap.
+        """
+        return self.is_set and self.n_unreserved > 0 and not self.allow_unpriced
+
     def takes(self, due: Due) -> bool:
         """Tell whether a prompt may be sent as far as prices are known."""
         return not self.is_set or self.allow_unpriced or due.reserved_usd is not None
@@ -46,6 +54,8 @@ class Budget:
         if not self.is_set:
             return list(shard)
         bought: list[Due] = []
+        if self.is_blind:
+            return bought
         for due in shard:
             price = due.reserved_usd or 0.0
             if price > self.left_usd:

@@ -104,6 +104,11 @@ def _over(purse: Budget, held: Sequence[Due]) -> str:
     likely, high = (
         sum(getattr(one, name) or 0.0 for one in held) for name in ("expected_usd", "reserved_usd")
     )
+    if purse.is_blind:
+        return (
+            f"{purse}, but what {purse.n_unreserved} prompts in open batches may cost is not "
+            f"known; {len(held)} prompts wait until those are answered, or for --allow-unpriced"
+        )
     return (
         f"{purse}; {len(held)} prompts remain, about {dollars(likely)} and {dollars(high)} at "
         "most: raise --max-cost to send them"

@@ -14,14 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batcher.hours import PEAKS, is_peak
 from batcher.rates import FREE, Rates, Step, Steps, Tokens, at_size, complete
 from batcher.tariffs import Tariff, find, tariffs
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelPrice, TieredPrices
 
-#: DeepSeek's peak hours are those of working days: any Saturday or Sunday is priced at this hour
-#: of the same day. Chinese public holidays are not known here and count as working days.
+#: The catalogue knows hours and no weekdays: a cheap hour is priced as this one of the same day.
 _OFF_PEAK_HOUR = 12
 
 
@@ -137,7 +137,7 @@ class Prices:
         own = find(self._own, provider, model, hour.date())
         if own is not None:
             return (Step(0, own.batch if mode == "batch" else own.live),)
-        if provider == "deepseek" and hour.weekday() >= 5:
+        if provider in PEAKS and not is_peak(provider, hour):
             hour = hour.replace(hour=_OFF_PEAK_HOUR)
         return _catalogue(provider, model, mode, hour)
 

@@ -110,6 +110,23 @@ def test_what_open_batches_may_cost_is_set_aside(serve: Serve, desk: Desk) -> No
     assert desk.one("select count(*) from batches") == 1
 
 
+def test_under_a_cap_nothing_is_sent_beside_lines_of_unknown_cost(serve: Serve, desk: Desk) -> None:
+    """What a journal put back has no reservation: the cap waits for its bill, and then goes on."""
+    serve(settings=Settings(in_progress=0.5))
+    desk.send()
+    with desk.store.writing() as con:
+        con.execute("update batch_prompts set expected_usd = null, reserved_usd = null")
+    cap(desk, 1.0)
+    scope = desk.ask(strategies=("one_to_one",))
+    ended = desk.advance(scope, collect=False)
+    assert ended.code == 4
+    assert "10 prompts in open batches may cost is not known" in ended.message
+    assert desk.one("select count(*) from batches") == 1
+    assert desk.advance().code == 0
+    assert desk.advance(scope).code == 0
+    assert set(desk.states()) == {"answered"}
+
+
 def test_the_newest_cap_counts_and_none_lifts_it(db: Path, serve: Serve) -> None:
     """A cap stays in force for commands that do not name one, until another is set."""
     serve()

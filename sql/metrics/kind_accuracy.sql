@@ -7,16 +7,6 @@
 --   accuracy         n_correct / n_answered, from 0 to 1; NULL without an answer
 --   accuracy_strict  n_correct / n_expected: a case without a readable answer is wrong, as the
 --                    release's own evaluator has it
-with pooled as (
-    select *, label_set as subset
-    from case_answers
-    where answer = 'kind'
-    union all
-    select * replace ('human + automated' as label_set), label_set as subset
-    from case_answers
-    where answer = 'kind' and label_set in ('human', 'automated')
-)
-
 select
     label_set,
     strategy,
@@ -31,7 +21,8 @@ select
     count(*) filter (is_kind_right) as n_correct,
     n_correct / nullif(n_answered, 0) as accuracy,
     n_correct / n_expected as accuracy_strict
-from pooled
+from pooled_cases as pooled
+where answer = 'kind'
 group by
     label_set,
     strategy,

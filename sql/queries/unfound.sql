@@ -1,17 +1,7 @@
 -- The requests whose prompt has a readable answer with findings of which none are stored yet, with the
--- messages of the steps asked about as in the query unread. Of several readable answers the first one
--- counts, as in the query unpredicted. A list of findings may be empty: predictions tell that it was read.
-with first_read as (
-    select
-        responses.prompt_hash,
-        arg_min(responses.text, (responses.received_at, responses.custom_id)) as text
-    from responses
-    join readings using (batch_id, custom_id)
-    where readings.state = 'ok'
-    group by responses.prompt_hash
-),
-
-wanted as (
+-- messages of the steps asked about as in the query unread. A list of findings may be empty:
+-- predictions tell that it was read.
+with wanted as (
     select *
     from requests
     where answer in ('kind', 'evidence', 'findings')
@@ -68,7 +58,7 @@ select
     fresh.targets,
     fresh.positions,
     paired.pairs,
-    first_read.text
+    first_reads.text
 from fresh
-join first_read using (prompt_hash)
+join first_reads using (prompt_hash)
 join paired using (trajectory_id, targets)

@@ -1,14 +1,4 @@
 -- The requests whose prompt has a readable verdict and which have no prediction yet.
--- Of several readable answers the first one counts, for ever: a later one changes no number.
-with first_read as (
-    select
-        responses.prompt_hash,
-        arg_min(responses.text, (responses.received_at, responses.custom_id)) as text
-    from responses
-    join readings using (batch_id, custom_id)
-    where readings.state = 'ok'
-    group by responses.prompt_hash
-)
 select
     requests.trajectory_id,
     requests.strategy,
@@ -20,9 +10,9 @@ select
     requests.n_shown,
     requests.targets,
     requests.positions,
-    first_read.text
+    first_reads.text
 from requests
-join first_read using (prompt_hash)
+join first_reads using (prompt_hash)
 left join predictions
     on predictions.trajectory_id = requests.trajectory_id
     and predictions.step_index = requests.targets[1]

@@ -1,17 +1,5 @@
 -- The requests whose prompt was asked again and has a readable answer both times, and which have no
--- recheck verdict yet: once a round. Answers that name findings are no verdicts and are left out. Of several readable answers to one prompt the first one counts.
-with first_read as (
-    select
-        responses.prompt_hash,
-        arg_min(responses.text, (responses.received_at, responses.custom_id)) as text
-    from responses
-    join readings using (batch_id, custom_id)
-    semi join (
-        select prompt_hash from rechecks union all select again_hash from rechecks
-    ) as wanted using (prompt_hash)
-    where readings.state = 'ok'
-    group by responses.prompt_hash
-)
+-- recheck verdict yet: once a round. Answers that name findings are no verdicts and are left out.
 select
     rechecks.round,
     replace(rechecks.prompt_hash::varchar, '-', '') as prompt_hash,
@@ -29,8 +17,8 @@ select
     again.text as again_text
 from rechecks
 join requests using (prompt_hash)
-join first_read as original on original.prompt_hash = rechecks.prompt_hash
-join first_read as again on again.prompt_hash = rechecks.again_hash
+join first_reads as original on original.prompt_hash = rechecks.prompt_hash
+join first_reads as again on again.prompt_hash = rechecks.again_hash
 left join recheck_verdicts as known
     on known.round = rechecks.round
     and known.prompt_hash = rechecks.prompt_hash

@@ -9,16 +9,7 @@
 -- bill with all input fresh; list_usd live besides. All of them are NULL where the price or the usage
 -- is not known; is_unpriced where an answer came or may have come then, so that it may have been
 -- charged for. A response stored before unit prices were has usd and nothing else.
-with accounts as (
-    select
-        prompt_hash,
-        count(*) as n_requests,
-        arg_min(strategy, requests.rowid) as strategy,
-        arg_min(trajectory_id, requests.rowid) as trajectory_id
-    from requests
-    group by prompt_hash
-),
-named as (
+with named as (
     select
         answers.*,
         coalesce(widened.wider_hash, answers.prompt_hash) as account_hash,
@@ -63,5 +54,5 @@ select
         + coalesce(named.output_tokens, 0) * named.usd_per_m_output) / 1e6 as uncached_usd,
     named.list_usd
 from named
-left join accounts on accounts.prompt_hash = named.account_hash
+left join prompt_uses as accounts on accounts.prompt_hash = named.account_hash
 left join trajectories using (trajectory_id)
